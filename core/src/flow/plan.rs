@@ -1,0 +1,30 @@
+//! What one stream is to do, fixed when the test starts. Sessions write plans, flows follow them.
+
+use crate::test::{Protocol, Role, StreamId};
+use crate::time::Instant;
+use crate::units::BitsPerSec;
+
+/// Everything a flow needs to know about its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct StreamPlan {
+    /// Which stream.
+    pub id: StreamId,
+    /// What this end does on it.
+    pub role: Role,
+    /// Transport.
+    pub protocol: Protocol,
+    /// Bytes a TCP write or a UDP datagram.
+    pub block_bytes: u32,
+    /// Target rate of a sender; none means as fast as possible.
+    pub bitrate: Option<BitsPerSec>,
+    /// Blocks a sender sends back to back before it looks at the rate again.
+    pub burst: u16,
+    /// Bytes after which a sender is done, the omitted start not counted. For UDP a multiple of
+    /// the datagram size. This stream's share of the test's limit.
+    pub limit_bytes: Option<u64>,
+    /// Sequence numbers of 64 bits instead of 32.
+    pub counters_64bit: bool,
+    /// The end of the omitted start; none if nothing is omitted.
+    pub omit_until: Option<Instant>,
+}

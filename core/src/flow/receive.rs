@@ -1,0 +1,143 @@
+//! The receiving side of a stream: counts bytes, tracks sequence numbers, smooths jitter. The
+//! bitmap of the tracker makes it large on hosts, so it lives with its thread or task, never inside
+//! a session.
+
+use super::StreamPlan;
+use crate::protocol::datagram::Header;
+use crate::protocol::greeting;
+use crate::stats::{Jitter, SequenceTracker, Tally};
+use crate::time::Instant;
+
+/// One receiving stream; tells late datagrams from duplicates within `64 * WORDS` numbers.
+#[derive(Debug, Clone)]
+pub struct ReceiveFlow<const WORDS: usize> {
+    block_bytes: u64,
+    counters_64bit: bool,
+    omit_until: Option<Instant>,
+    tracker: SequenceTracker<WORDS>,
+    jitter: Jitter,
+    bytes: u64,
+    datagrams: u64,
+}
+
+impl<const WORDS: usize> ReceiveFlow<WORDS> {
+    /// A receiver that has seen nothing.
+    pub fn new(plan: &StreamPlan) -> Self {
+        Self {
+            block_bytes: u64::from(plan.block_bytes.max(1)),
+            counters_64bit: plan.counters_64bit,
+            omit_until: plan.omit_until,
+            tracker: SequenceTracker::new(),
+            jitter: Jitter::default(),
+            bytes: 0,
+            datagrams: 0,
+        }
+    }
+
+    /// Notes `bytes` of a TCP stream.
+    pub fn handle_bytes(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// Notes one datagram that arrived at `now`; `len` is its length, of which `datagram` holds at
+    /// least the header. A stray greeting is no data and is passed over.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8], len: usize) {
+        if greeting::is_hello(&datagram[..datagram.len().min(len)]) {
+            return;
+        }
+        self.bytes += len as u64;
+        self.datagrams += 1;
+        let Some(header) = Header::read(datagram, self.counters_64bit) else {
+            return;
+        };
+        let sequence = if self.counters_64bit {
+            header.sequence
+        } else {
+            self.tracker.unwrap(header.sequence as u32)
+        };
+        self.tracker.record(sequence);
+        self.restart_jitter_after_omit(now);
+        self.jitter.record(header.sent_us, now.as_nanos() / 1000);
+    }
+
+    /// What has arrived since the start.
+    pub fn tally(&self) -> Tally {
+        Tally {
+            bytes: self.bytes,
+            blocks: if self.datagrams > 0 { self.datagrams } else { self.bytes / self.block_bytes },
+            packets: self.tracker.highest(),
+            lost: self.tracker.lost(),
+            out_of_order: self.tracker.out_of_order(),
+            duplicates: self.tracker.duplicates(),
+            jitter_ns: self.jitter.nanos(),
+        }
+    }
+
+    /// The first datagram of the measured part begins a new jitter, as in iperf3 since 3.8.
+    fn restart_jitter_after_omit(&mut self, now: Instant) {
+        if self.omit_until.is_some_and(|until| now >= until) {
+            self.omit_until = None;
+            self.jitter = Jitter::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test::{Protocol, Role, StreamId};
+
+    fn flow(omit_until: Option<Instant>) -> ReceiveFlow<1> {
+        ReceiveFlow::new(&StreamPlan {
+            id: StreamId::from_index(0),
+            role: Role::Receiver,
+            protocol: Protocol::Udp,
+            block_bytes: 100,
+            bitrate: None,
+            burst: 1,
+            limit_bytes: None,
+            counters_64bit: false,
+            omit_until,
+        })
+    }
+
+    fn arrive(flow: &mut ReceiveFlow<1>, at_us: u64, sent_us: u64, sequence: u64) {
+        let mut datagram = [0; 100];
+        Header { sent_us, sequence }.write(&mut datagram, false);
+        flow.handle_datagram(Instant::from_nanos(at_us * 1000), &datagram, datagram.len());
+    }
+
+    #[test]
+    fn counts_and_loss_follow_the_datagrams() {
+        let mut flow = flow(None);
+        for sequence in [1, 2, 4] {
+            arrive(&mut flow, 10 * sequence, 0, sequence);
+        }
+        let tally = flow.tally();
+        assert_eq!((tally.bytes, tally.blocks, tally.packets, tally.lost), (300, 3, 4, 1));
+    }
+
+    #[test]
+    fn a_stray_greeting_is_no_data() {
+        let mut flow = flow(None);
+        flow.handle_datagram(Instant::ZERO, &greeting::HELLO, 4);
+        assert_eq!(flow.tally(), Tally::default());
+    }
+
+    #[test]
+    fn a_datagram_too_short_for_a_header_counts_as_bytes_only() {
+        let mut flow = flow(None);
+        flow.handle_datagram(Instant::ZERO, &[0; 11], 11);
+        assert_eq!((flow.tally().bytes, flow.tally().packets), (11, 0));
+    }
+
+    #[test]
+    fn jitter_begins_anew_after_the_omitted_start() {
+        let mut flow = flow(Some(Instant::from_nanos(1_000_000)));
+        arrive(&mut flow, 0, 0, 1);
+        arrive(&mut flow, 900, 0, 2);
+        assert!(flow.tally().jitter_ns > 0);
+        arrive(&mut flow, 1000, 0, 3);
+        assert_eq!(flow.tally().jitter_ns, 0);
+    }
+}

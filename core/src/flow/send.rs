@@ -1,0 +1,220 @@
+//! The sending side of a stream: how much may leave now, when it may go on, when it is done. Knows
+//! no socket: the adapter says what the network took.
+
+use super::{Pacer, StreamPlan};
+use crate::protocol::datagram::Header;
+use crate::stats::Tally;
+use crate::test::Protocol;
+use crate::time::Instant;
+
+/// What a sender does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Step {
+    /// Send up to this many bytes, then report how many the network took. For UDP a multiple of
+    /// the datagram size.
+    Send {
+        /// Most bytes to send before asking again.
+        bytes: u64,
+    },
+    /// Send nothing before this time.
+    Wait {
+        /// When to ask again.
+        until: Instant,
+    },
+    /// The limit is reached: nothing more is to be sent.
+    Done,
+}
+
+/// One sending stream.
+#[derive(Debug, Clone)]
+pub struct SendFlow {
+    protocol: Protocol,
+    block_bytes: u64,
+    counters_64bit: bool,
+    omit_until: Option<Instant>,
+    pacer: Option<Pacer>,
+    /// Bytes of a whole burst.
+    burst_bytes: u64,
+    /// Bytes of the running burst that have not left yet.
+    burst_left: u64,
+    limit_left: Option<u64>,
+    tally: Tally,
+}
+
+impl SendFlow {
+    /// A sender that begins at `now`.
+    pub fn new(now: Instant, plan: &StreamPlan) -> Self {
+        let block_bytes = u64::from(plan.block_bytes.max(1));
+        Self {
+            protocol: plan.protocol,
+            block_bytes,
+            counters_64bit: plan.counters_64bit,
+            omit_until: plan.omit_until,
+            pacer: plan.bitrate.filter(|rate| rate.0 > 0).map(|rate| Pacer::new(now, rate)),
+            burst_bytes: block_bytes * u64::from(plan.burst.max(1)),
+            burst_left: 0,
+            limit_left: plan.limit_bytes,
+            tally: Tally::default(),
+        }
+    }
+
+    /// What to do at `now`.
+    pub fn poll_step(&mut self, now: Instant) -> Step {
+        let limit =
+            if self.is_omitting(now) { u64::MAX } else { self.limit_left.unwrap_or(u64::MAX) };
+        if limit == 0 {
+            return Step::Done;
+        }
+        let Some(pacer) = &self.pacer else {
+            return Step::Send { bytes: self.whole_blocks(limit) };
+        };
+        if self.burst_left == 0 {
+            if now < pacer.due() {
+                return Step::Wait { until: pacer.due() };
+            }
+            self.burst_left = self.burst_bytes;
+        }
+        Step::Send { bytes: self.burst_left.min(limit) }
+    }
+
+    /// Notes that the network took `bytes` more of a TCP stream.
+    pub fn handle_sent(&mut self, now: Instant, bytes: u64) {
+        self.tally.bytes += bytes;
+        self.tally.blocks = self.tally.bytes / self.block_bytes;
+        self.advance(now, bytes);
+    }
+
+    /// Notes that the network took `count` more datagrams, in the order of their numbers.
+    pub fn handle_datagrams_sent(&mut self, now: Instant, count: u64) {
+        let bytes = count * self.block_bytes;
+        self.tally.bytes += bytes;
+        self.tally.blocks += count;
+        self.tally.packets += count;
+        self.advance(now, bytes);
+    }
+
+    /// Writes the header of the datagram that will leave after `ahead` others that have not been
+    /// reported as sent yet. A number counts as used only once it is reported, so a failed send
+    /// never leaves a gap.
+    pub fn write_header(&self, now: Instant, ahead: u64, datagram: &mut [u8]) {
+        let sequence = self.tally.packets + 1 + ahead;
+        Header::new(now, sequence).write(datagram, self.counters_64bit);
+    }
+
+    /// What has been sent since the start.
+    pub const fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    fn advance(&mut self, now: Instant, bytes: u64) {
+        self.burst_left = self.burst_left.saturating_sub(bytes);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.handle_sent(now, bytes);
+        }
+        if !self.is_omitting(now)
+            && let Some(left) = &mut self.limit_left
+        {
+            *left = left.saturating_sub(bytes);
+        }
+    }
+
+    fn is_omitting(&self, now: Instant) -> bool {
+        self.omit_until.is_some_and(|until| now < until)
+    }
+
+    fn whole_blocks(&self, limit: u64) -> u64 {
+        match self.protocol {
+            Protocol::Tcp => limit,
+            Protocol::Udp => limit - limit % self.block_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test::{Role, StreamId};
+    use crate::units::BitsPerSec;
+
+    fn plan(protocol: Protocol) -> StreamPlan {
+        StreamPlan {
+            id: StreamId::from_index(0),
+            role: Role::Sender,
+            protocol,
+            block_bytes: 1000,
+            bitrate: None,
+            burst: 1,
+            limit_bytes: None,
+            counters_64bit: false,
+            omit_until: None,
+        }
+    }
+
+    const AT_MS: fn(u64) -> Instant = |ms| Instant::from_nanos(ms * 1_000_000);
+
+    #[test]
+    fn a_limit_ends_exactly() {
+        let mut flow = SendFlow::new(
+            Instant::ZERO,
+            &StreamPlan { limit_bytes: Some(2500), ..plan(Protocol::Tcp) },
+        );
+        assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes: 2500 });
+        flow.handle_sent(Instant::ZERO, 2400);
+        assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes: 100 });
+        flow.handle_sent(Instant::ZERO, 100);
+        assert_eq!(flow.poll_step(Instant::ZERO), Step::Done);
+        assert_eq!(flow.tally().bytes, 2500);
+    }
+
+    #[test]
+    fn what_is_omitted_does_not_count_for_the_limit() {
+        let plan = StreamPlan {
+            limit_bytes: Some(1000),
+            omit_until: Some(AT_MS(10)),
+            ..plan(Protocol::Tcp)
+        };
+        let mut flow = SendFlow::new(Instant::ZERO, &plan);
+        flow.handle_sent(AT_MS(9), 50_000);
+        assert_eq!(flow.poll_step(AT_MS(10)), Step::Send { bytes: 1000 });
+        flow.handle_sent(AT_MS(10), 1000);
+        assert_eq!(flow.poll_step(AT_MS(10)), Step::Done);
+    }
+
+    #[test]
+    fn a_rate_spaces_single_blocks_and_bursts() {
+        // 1000 bytes at 1 Mbit/s take 8 ms, three of them 24 ms.
+        for (burst, gap_ms) in [(1, 8), (3, 24)] {
+            let plan =
+                StreamPlan { bitrate: Some(BitsPerSec(1_000_000)), burst, ..plan(Protocol::Udp) };
+            let mut flow = SendFlow::new(Instant::ZERO, &plan);
+            let bytes = u64::from(burst) * 1000;
+            assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes });
+            flow.handle_datagrams_sent(Instant::ZERO, u64::from(burst));
+            assert_eq!(flow.poll_step(Instant::ZERO), Step::Wait { until: AT_MS(gap_ms) });
+            assert_eq!(flow.poll_step(AT_MS(gap_ms)), Step::Send { bytes });
+        }
+    }
+
+    #[test]
+    fn a_partial_write_is_finished_before_the_schedule_is_asked_again() {
+        let plan = StreamPlan { bitrate: Some(BitsPerSec(1_000_000)), ..plan(Protocol::Tcp) };
+        let mut flow = SendFlow::new(Instant::ZERO, &plan);
+        flow.poll_step(Instant::ZERO);
+        flow.handle_sent(Instant::ZERO, 300);
+        assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes: 700 });
+    }
+
+    #[test]
+    fn numbers_are_used_only_once_they_are_reported() {
+        let mut flow = SendFlow::new(Instant::ZERO, &plan(Protocol::Udp));
+        let sequence = |flow: &SendFlow, ahead| {
+            let mut datagram = [0; 16];
+            flow.write_header(Instant::ZERO, ahead, &mut datagram);
+            Header::read(&datagram, false).expect("long enough").sequence
+        };
+        assert_eq!((sequence(&flow, 0), sequence(&flow, 2)), (1, 3));
+        flow.handle_datagrams_sent(Instant::ZERO, 1);
+        assert_eq!(sequence(&flow, 0), 2);
+    }
+}

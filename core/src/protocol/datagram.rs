@@ -1,0 +1,75 @@
+//! The header at the start of every UDP datagram: seconds, microseconds, sequence number, all
+//! big-endian; the sequence number is 32 bits wide, or 64 with `udp_counters_64bit` (iperf3 3.1).
+//! Times are on the sender's own clock, so only their differences mean anything.
+
+use crate::time::Instant;
+
+/// One datagram's stamp and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Header {
+    /// When it was sent, whole microseconds on the sender's clock.
+    pub sent_us: u64,
+    /// Its number; the first datagram of a stream is 1. Only the low 32 bits travel in the short
+    /// form.
+    pub sequence: u64,
+}
+
+impl Header {
+    /// The header of a datagram sent at `now`.
+    pub const fn new(now: Instant, sequence: u64) -> Self {
+        Self { sent_us: now.as_nanos() / 1000, sequence }
+    }
+
+    /// Bytes that the header takes.
+    pub const fn len(counters_64bit: bool) -> usize {
+        if counters_64bit { 16 } else { 12 }
+    }
+
+    /// Writes the header over the start of a datagram of at least [`Header::len`] bytes.
+    ///
+    /// # Panics
+    /// If the datagram is shorter; settings guarantee 16 bytes.
+    pub fn write(&self, datagram: &mut [u8], counters_64bit: bool) {
+        let seconds = (self.sent_us / 1_000_000) as u32;
+        let micros = (self.sent_us % 1_000_000) as u32;
+        datagram[0..4].copy_from_slice(&seconds.to_be_bytes());
+        datagram[4..8].copy_from_slice(&micros.to_be_bytes());
+        if counters_64bit {
+            datagram[8..16].copy_from_slice(&self.sequence.to_be_bytes());
+        } else {
+            datagram[8..12].copy_from_slice(&(self.sequence as u32).to_be_bytes());
+        }
+    }
+
+    /// Reads the header of a datagram, or `None` if it is too short to have one. In the short form
+    /// `sequence` is the 32-bit number as it came.
+    pub fn read(datagram: &[u8], counters_64bit: bool) -> Option<Self> {
+        let word = |at: usize| {
+            let bytes = datagram.get(at..at + 4)?;
+            Some(u64::from(u32::from_be_bytes(bytes.try_into().ok()?)))
+        };
+        let (seconds, micros, high) = (word(0)?, word(4)?, word(8)?);
+        let sequence = if counters_64bit { high << 32 | word(12)? } else { high };
+        Some(Self { sent_us: seconds * 1_000_000 + micros, sequence })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_survive_the_wire() {
+        for (counters_64bit, sequence) in [(false, u64::from(u32::MAX)), (true, 1 << 40)] {
+            let header = Header { sent_us: 7_000_042, sequence };
+            let mut datagram = [0xaa; 20];
+            header.write(&mut datagram, counters_64bit);
+            assert_eq!(Header::read(&datagram, counters_64bit), Some(header));
+            assert_eq!(datagram[..8], [0, 0, 0, 7, 0, 0, 0, 42]);
+            let len = Header::len(counters_64bit);
+            assert_eq!(datagram[len], 0xaa, "payload is left alone");
+            assert_eq!(Header::read(&datagram[..len - 1], counters_64bit), None);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Reading JSON from a peer, a byte at a time, bounded.
+
+use core::fmt;
+
+/// What is wrong with a document, or with the frame around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum DocumentError {
+    /// The frame announces no bytes, or more than this kind of document may have.
+    Length {
+        /// Bytes announced.
+        announced: u32,
+        /// Most that is accepted.
+        limit: u32,
+    },
+    /// The text is no JSON from this byte on.
+    Syntax {
+        /// Offset of the byte.
+        offset: u32,
+    },
+    /// Objects and arrays are nested deeper than any real document.
+    Depth,
+    /// A known key has a value of the wrong type.
+    WrongType {
+        /// The key.
+        key: &'static str,
+    },
+    /// A key that must be there is not.
+    Missing {
+        /// The key.
+        key: &'static str,
+    },
+    /// A value is outside what is allowed; `number` is iperf3's error number for it.
+    OutOfRange {
+        /// The key.
+        key: &'static str,
+        /// iperf3's error number.
+        number: i32,
+    },
+    /// More streams than this end has room for.
+    TooManyStreams,
+}
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length { announced, limit } => {
+                write!(f, "a length of {announced} bytes, allowed: 1 to {limit}")
+            }
+            Self::Syntax { offset } => write!(f, "no JSON from byte {offset} on"),
+            Self::Depth => f.write_str("values nested too deeply"),
+            Self::WrongType { key } => write!(f, "a value of the wrong type for \"{key}\""),
+            Self::Missing { key } => write!(f, "no \"{key}\""),
+            Self::OutOfRange { key, .. } => write!(f, "a value out of range for \"{key}\""),
+            Self::TooManyStreams => f.write_str("more streams than agreed"),
+        }
+    }
+}
+
+impl core::error::Error for DocumentError {}

@@ -1,0 +1,119 @@
+//! The named timers of a session, as one small table: which are armed, which fires next.
+
+use core::fmt;
+
+use crate::time::Instant;
+
+/// What a session waits for until a certain time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Timer {
+    /// The end of the omitted start.
+    Omit,
+    /// The end of the running interval.
+    Interval,
+    /// The end of the test by time.
+    TestEnd,
+    /// A look at how much has been received, when a limit of bytes holds for receiving streams.
+    ReceiveCheck,
+    /// The other end's next step on the control connection.
+    Step,
+    /// All data streams being there.
+    Streams,
+    /// The longest that the agreed test may take.
+    TestLimit,
+    /// The peer's closing of the control connection.
+    Linger,
+}
+
+impl Timer {
+    const COUNT: usize = 8;
+}
+
+impl fmt::Display for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Omit => "end of the omitted start",
+            Self::Interval => "end of the interval",
+            Self::TestEnd => "end of the test",
+            Self::ReceiveCheck => "next look at the received bytes",
+            Self::Step => "the other side did not answer on the control connection",
+            Self::Streams => "not all data streams were connected",
+            Self::TestLimit => "the test ran longer than agreed",
+            Self::Linger => "the other side did not close the control connection",
+        })
+    }
+}
+
+/// Deadlines by name. An unarmed timer is `None`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TimerTable([Option<Instant>; Timer::COUNT]);
+
+impl TimerTable {
+    pub(super) fn arm(&mut self, timer: Timer, at: Instant) {
+        self.0[timer as usize] = Some(at);
+    }
+
+    pub(super) fn disarm(&mut self, timer: Timer) {
+        self.0[timer as usize] = None;
+    }
+
+    pub(super) fn disarm_all(&mut self) {
+        self.0 = [None; Timer::COUNT];
+    }
+
+    /// The timer that fires next; of two at the same time the one that stands first in [`Timer`].
+    pub(super) fn next(&self) -> Option<(Timer, Instant)> {
+        ALL.into_iter()
+            .filter_map(|timer| Some((timer, self.0[timer as usize]?)))
+            .min_by_key(|&(_, at)| at)
+    }
+
+    /// Takes the next timer that is due at `now`.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<Timer> {
+        let (timer, at) = self.next()?;
+        (at <= now).then(|| {
+            self.disarm(timer);
+            timer
+        })
+    }
+}
+
+const ALL: [Timer; Timer::COUNT] = [
+    Timer::Omit,
+    Timer::Interval,
+    Timer::TestEnd,
+    Timer::ReceiveCheck,
+    Timer::Step,
+    Timer::Streams,
+    Timer::TestLimit,
+    Timer::Linger,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_fire_in_order_and_once() {
+        let at = Instant::from_nanos;
+        let mut timers = TimerTable::default();
+        timers.arm(Timer::Step, at(30));
+        timers.arm(Timer::Interval, at(20));
+        timers.arm(Timer::TestEnd, at(20));
+        assert_eq!(timers.next(), Some((Timer::Interval, at(20))));
+        assert_eq!(timers.take_due(at(19)), None);
+        assert_eq!(timers.take_due(at(20)), Some(Timer::Interval));
+        assert_eq!(timers.take_due(at(20)), Some(Timer::TestEnd));
+        assert_eq!(timers.take_due(at(20)), None);
+        timers.disarm(Timer::Step);
+        assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn the_table_names_every_timer_in_its_place() {
+        for (index, timer) in ALL.into_iter().enumerate() {
+            assert_eq!(timer as usize, index);
+        }
+    }
+}

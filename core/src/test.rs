@@ -1,0 +1,289 @@
+//! What is measured: the settings of one test that both ends must agree on, in types that cannot
+//! hold nonsense. They come from a person (client) or from the parameters document (server); how
+//! that document spells them is `protocol::parameters`' business.
+
+use crate::units::BitsPerSec;
+
+/// The transport of the data streams. The control connection is always TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Protocol {
+    /// A byte stream per data connection.
+    Tcp,
+    /// Datagrams with a sequence number and a time stamp.
+    Udp,
+}
+
+/// Which way data flows, as the client sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Direction {
+    /// The client sends.
+    Forward,
+    /// The server sends (`-R`).
+    Reverse,
+    /// Both send, each on streams of its own (`--bidir`).
+    Bidirectional,
+}
+
+/// Which end of the control connection this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum End {
+    /// The one that connects and decides when the test is over.
+    Client,
+    /// The one that listens.
+    Server,
+}
+
+/// What this end does on a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Role {
+    /// It produces the data.
+    Sender,
+    /// It consumes the data.
+    Receiver,
+}
+
+impl Role {
+    /// What the other end of the same stream does.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
+impl Direction {
+    /// Data streams of a test with `parallel` streams a direction.
+    pub const fn stream_count(self, parallel: u16) -> usize {
+        match self {
+            Self::Bidirectional => 2 * parallel as usize,
+            _ => parallel as usize,
+        }
+    }
+
+    /// What `end` does on the stream at `index` (order of creation): in bidirectional tests the
+    /// first half is sent by the client, the second by the server.
+    pub const fn role(self, end: End, index: usize, parallel: u16) -> Role {
+        let client_sends = match self {
+            Self::Forward => true,
+            Self::Reverse => false,
+            Self::Bidirectional => index < parallel as usize,
+        };
+        match (client_sends, end) {
+            (true, End::Client) | (false, End::Server) => Role::Sender,
+            _ => Role::Receiver,
+        }
+    }
+}
+
+/// A stream's number in the results documents: 1, 3, 4, 5, … in order of creation on each side.
+/// iperf3 has never used 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct StreamId(u32);
+
+impl StreamId {
+    /// The number of the stream that was created `index`-th, counted from zero.
+    pub const fn from_index(index: usize) -> Self {
+        Self(if index == 0 { 1 } else { index as u32 + 2 })
+    }
+
+    /// Order of creation, counted from zero.
+    pub const fn index(self) -> usize {
+        if self.0 <= 1 { 0 } else { self.0 as usize - 2 }
+    }
+
+    /// The stream with this number, unless no stream can have it.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 | 2 => None,
+            _ => Some(Self(number)),
+        }
+    }
+
+    /// The number as it stands in the results documents.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// When the client ends the test. Absent limits do not count; with all absent the test runs until
+/// somebody interrupts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Limits {
+    /// Seconds of measured time, the omitted start not counted (`-t`).
+    pub seconds: Option<u32>,
+    /// Bytes in one direction, summed over its streams (`-n`).
+    pub bytes: Option<u64>,
+    /// Blocks or datagrams in one direction, summed over its streams (`-k`).
+    pub blocks: Option<u64>,
+}
+
+/// Segmentation and receive offload as `--gsro` asks for it (iperf3 3.21): local to each end, the
+/// wire format does not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Offload {
+    /// Let the kernel cut large sends into datagrams.
+    pub gso: bool,
+    /// Let the kernel join received datagrams.
+    pub gro: bool,
+}
+
+/// The settings of one test, agreed between both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct TestSettings {
+    /// Transport of the data streams.
+    pub protocol: Protocol,
+    /// Which way data flows.
+    pub direction: Direction,
+    /// Streams in each direction, 1 to [`MAX_PARALLEL`].
+    pub parallel: u16,
+    /// Seconds at the start that are left out of the result, 0 to [`MAX_OMIT_SECS`].
+    pub omit_secs: u32,
+    /// When the client ends the test.
+    pub limits: Limits,
+    /// Bytes a TCP write or a UDP datagram.
+    pub block_bytes: u32,
+    /// Target rate of each stream; none means as fast as possible.
+    pub bitrate: Option<BitsPerSec>,
+    /// Blocks sent back to back before the rate is looked at again; none means one.
+    pub burst: Option<u16>,
+    /// Kernel pacing of each data socket (`--fq-rate`).
+    pub fq_rate: Option<BitsPerSec>,
+    /// Unused since iperf3 3.18, still sent by every client.
+    pub pacing_timer_us: u32,
+    /// Socket buffers asked for (`-w`); none leaves them to the system.
+    pub window_bytes: Option<u32>,
+    /// Maximum segment size asked for (`-M`).
+    pub mss_bytes: Option<u32>,
+    /// Switch Nagle's algorithm off (`-N`).
+    pub no_delay: bool,
+    /// The IPv4 TOS or IPv6 traffic class byte (`-S`, `--dscp`).
+    pub tos: u8,
+    /// IPv6 flow label (`-L`).
+    pub flow_label: Option<u32>,
+    /// Sequence numbers of 64 bits instead of 32 in the datagrams.
+    pub counters_64bit: bool,
+    /// Digits instead of random bytes as payload.
+    pub repeating_payload: bool,
+    /// Send without copying where the system can (`-Z`).
+    pub zero_copy: bool,
+    /// Let the receiving kernel throw the data away where it can.
+    pub skip_rx_copy: bool,
+    /// Forbid fragmentation (IPv4 UDP).
+    pub dont_fragment: bool,
+    /// The client wants the server's own output with the results.
+    pub server_output: bool,
+    /// Data streams over MPTCP (`-m`).
+    pub mptcp: bool,
+    /// CPU the server's streams are to run on (`-A n,m`).
+    pub server_affinity: Option<u16>,
+    /// Offload asked for with `--gsro`.
+    pub offload: Offload,
+}
+
+impl TestSettings {
+    /// iperf3's defaults: one TCP stream from client to server for ten seconds.
+    pub const fn new(protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            direction: Direction::Forward,
+            parallel: 1,
+            omit_secs: 0,
+            limits: Limits { seconds: Some(DEFAULT_SECONDS), bytes: None, blocks: None },
+            block_bytes: match protocol {
+                Protocol::Tcp => DEFAULT_TCP_BLOCK,
+                Protocol::Udp => DEFAULT_UDP_BLOCK,
+            },
+            bitrate: match protocol {
+                Protocol::Tcp => None,
+                Protocol::Udp => Some(DEFAULT_UDP_RATE),
+            },
+            burst: None,
+            fq_rate: None,
+            pacing_timer_us: 1000,
+            window_bytes: None,
+            mss_bytes: None,
+            no_delay: false,
+            tos: 0,
+            flow_label: None,
+            counters_64bit: false,
+            repeating_payload: false,
+            zero_copy: false,
+            skip_rx_copy: false,
+            dont_fragment: false,
+            server_output: false,
+            mptcp: false,
+            server_affinity: None,
+            offload: Offload { gso: false, gro: false },
+        }
+    }
+
+    /// Data streams of this test, both directions together.
+    pub const fn stream_count(&self) -> usize {
+        self.direction.stream_count(self.parallel)
+    }
+
+    /// What `end` does on the stream at `index`.
+    pub const fn role(&self, end: End, index: usize) -> Role {
+        self.direction.role(end, index, self.parallel)
+    }
+}
+
+/// Length of a test when nobody says (`-t`), seconds; iperf3 since 3.0.
+pub const DEFAULT_SECONDS: u32 = 10;
+/// Longest test (`-t`), seconds: one day; iperf3 since 3.0.5.
+pub const MAX_SECONDS: u32 = 86_400;
+/// Longest omitted start (`-O`), seconds; iperf3 since 3.18 (60 before).
+pub const MAX_OMIT_SECS: u32 = 600;
+/// Most streams a direction (`-P`); iperf3 since 3.0.
+pub const MAX_PARALLEL: u16 = 128;
+/// Bytes a TCP write when nobody says (`-l`).
+pub const DEFAULT_TCP_BLOCK: u32 = 131_072;
+/// Largest TCP block (`-l`).
+pub const MAX_TCP_BLOCK: u32 = 1_048_576;
+/// Datagram size when the path tells nothing better (`-l`); iperf3 since 3.1.5.
+pub const DEFAULT_UDP_BLOCK: u32 = 1460;
+/// Smallest datagram: the largest header; iperf3 since 3.2.
+pub const MIN_UDP_BLOCK: u32 = 16;
+/// Largest datagram an IPv4 packet carries.
+pub const MAX_UDP_BLOCK: u32 = 65_507;
+/// UDP rate when nobody says: 1 Mbit/s, and iperf3 means 2^20 by it.
+pub const DEFAULT_UDP_RATE: BitsPerSec = BitsPerSec(1_048_576);
+/// Most blocks a burst (`-b rate/burst`).
+pub const MAX_BURST: u16 = 1000;
+/// Largest socket buffer (`-w`).
+pub const MAX_WINDOW: u32 = 536_870_912;
+/// Largest segment size (`-M`); iperf3 since 3.21 (9216 before).
+pub const MAX_MSS: u32 = 32_767;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stream_numbers_skip_two() {
+        let numbers: [u32; 4] = core::array::from_fn(|i| StreamId::from_index(i).number());
+        assert_eq!(numbers, [1, 3, 4, 5]);
+        for index in 0..300 {
+            assert_eq!(StreamId::from_index(index).index(), index);
+        }
+        assert_eq!(StreamId::from_number(2), None);
+    }
+
+    #[test]
+    fn bidirectional_halves_have_opposite_roles() {
+        // parallel 2: streams 0 and 1 are sent by the client, 2 and 3 by the server.
+        let roles = |end| core::array::from_fn(|i| Direction::Bidirectional.role(end, i, 2));
+        use Role::{Receiver, Sender};
+        assert_eq!(roles(End::Client), [Sender, Sender, Receiver, Receiver]);
+        assert_eq!(roles(End::Server), roles(End::Client).map(Role::opposite));
+    }
+}
