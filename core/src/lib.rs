@@ -11,6 +11,7 @@
 //! | [`time`], [`units`] | instants; bytes and rates, the K/M/G rules in one place |
 //! | [`test`] | what is measured: protocol, direction, streams, limits |
 //! | [`protocol`] | what goes over the wire: codes, cookie, frames, documents, datagrams |
+//! | [`accept`] | what a fresh connection is: control, data of which test, or something else |
 //! | [`session`] | the two ends of a control connection, with every legal order of events |
 //! | [`flow`] | what one data stream does next: send, wait, stop; what it received |
 //! | [`stats`] | tallies, sequence tracking, jitter, intervals, omit, summaries |
@@ -18,6 +19,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod accept;
 pub mod flow;
 pub mod protocol;
 pub mod report;

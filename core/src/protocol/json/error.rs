@@ -1,4 +1,4 @@
-//! Reading JSON from a peer, a byte at a time, bounded.
+//! What can be wrong with a document from a peer.
 
 use core::fmt;
 

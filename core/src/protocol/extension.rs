@@ -1,0 +1,166 @@
+//! The extension handshake between two linerate ends. iperf3 skips unknown keys of the parameters
+//! and aborts on unknown control codes, so the offer travels as a key and the answer comes only to
+//! a client that offered. It is fixed in this form:
+//!
+//! 1. The client's parameters contain, as their last member, `"linerate":{"version":1,"features":N}`:
+//!    the highest version it speaks, from 1, and a bit for each feature it can take part in.
+//! 2. A server that takes part sends the control code `0x4c` ([`ExtensionAccepted`]) instead of
+//!    going straight to its request for streams, and then one frame (four bytes of length,
+//!    big-endian, as for every document) with `{"version":V,"features":M}`: the lower of the two
+//!    versions, and the features that both ends have. Both members are always there.
+//! 3. Then the exchange goes on with the request for streams, as without the extension. From here
+//!    on both ends may use exactly what step 2 names.
+//!
+//! A server that does not take part says nothing, and its request for streams means no. Unknown
+//! members of both objects are skipped, so that later versions can add to them.
+//!
+//! [`ExtensionAccepted`]: super::code::ControlCode::ExtensionAccepted
+
+use core::fmt::Write;
+use core::ops::BitAnd;
+
+use serde::Deserialize;
+
+use super::frame::{Document, Outgoing, PIECE_BYTES};
+use super::json::{
+    DocumentError, Filter, Kind, Member, NoTexts, Window, WrongType, capacity, handle_bytes,
+};
+
+/// The version of the extension that this engine speaks.
+pub const VERSION: u32 = 1;
+
+/// What an end can take part in, or what both have agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Offer {
+    /// The highest version that is spoken, from 1.
+    pub version: u32,
+    /// What can be used.
+    pub features: Features,
+}
+
+impl Offer {
+    /// What this engine offers and accepts.
+    pub const OWN: Self = Self { version: VERSION, features: Features::NONE };
+
+    /// What an end with `own` answers to this offer: the lower version and the common features, or
+    /// `None` if there is no common version.
+    pub fn accept(&self, own: Self) -> Option<Self> {
+        let version = self.version.min(own.version);
+        (version > 0).then_some(Self { version, features: self.features & own.features })
+    }
+}
+
+/// A set of features, a bit each. None is defined yet; unknown bits are carried along and vanish in
+/// the intersection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Features(u32);
+
+impl Features {
+    /// No feature.
+    pub const NONE: Self = Self(0);
+
+    /// The set of these bits.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// A bit for each feature.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether all of `other` are in this set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitAnd for Features {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// The server's answer, ready to be sent as the body of a frame.
+#[derive(Debug, Clone, Copy)]
+pub struct OutgoingExtension(pub Offer);
+
+impl Outgoing for OutgoingExtension {
+    fn write_piece(&self, index: usize, out: &mut [u8; PIECE_BYTES]) -> Option<usize> {
+        let mut window = Window::new(index, out);
+        // The window says itself when it is full.
+        let _ = write!(window, "{}", Spelled(self.0));
+        window.filled()
+    }
+}
+
+/// An offer or answer as JSON.
+pub(super) struct Spelled(pub(super) Offer);
+
+impl core::fmt::Display for Spelled {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Offer { version, features: Features(bits) } = self.0;
+        write!(f, "{{\"version\":{version},\"features\":{bits}}}")
+    }
+}
+
+/// Reads the server's answer.
+#[derive(Debug, Clone)]
+pub struct ExtensionReader(Filter<{ capacity(MEMBERS) }>);
+
+impl ExtensionReader {
+    /// A reader of one answer.
+    pub const fn new() -> Self {
+        Self(Filter::new(MEMBERS, WrongType::Refused))
+    }
+
+    /// What the server agrees to, once the document has ended.
+    ///
+    /// # Errors
+    /// [`DocumentError::Missing`] without a version that can be spoken.
+    pub fn finish(self) -> Result<Offer, DocumentError> {
+        let wire: WireOffer = self.0.decode()?;
+        wire.offer().ok_or(DocumentError::Missing { key: "version" })
+    }
+}
+
+impl Default for ExtensionReader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Document for ExtensionReader {
+    fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
+        handle_bytes(&mut self.0, bytes, &mut NoTexts)
+    }
+
+    fn handle_end(&mut self) -> Result<(), DocumentError> {
+        self.0.end(&mut NoTexts)
+    }
+}
+
+/// The members of an offer, wherever it stands.
+pub(super) const MEMBERS: &[Member] =
+    &[Member::new("version", Kind::Int64), Member::new("features", Kind::Int64)];
+
+/// An offer as it came.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WireOffer {
+    version: i64,
+    features: i64,
+}
+
+impl WireOffer {
+    /// The offer, unless its version is none that can be spoken.
+    pub(super) fn offer(self) -> Option<Offer> {
+        let version = u32::try_from(self.version.min(u32::MAX.into())).ok()?;
+        let features = Features(self.features as u32);
+        (version > 0).then_some(Offer { version, features })
+    }
+}

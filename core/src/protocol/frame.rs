@@ -1,0 +1,136 @@
+//! Length-prefixed documents on the control connection: four bytes, big-endian, unsigned, then so
+//! many bytes of JSON (iperf3 since 3.0). Both directions stream: a frame is read in any chunking
+//! and nothing of it is stored here, and a document is written piece by piece.
+
+use super::json::DocumentError;
+
+/// Longest parameters that are accepted; iperf3 since 3.18.
+pub const PARAMETERS_LIMIT: u32 = 8192;
+
+/// Longest results that are accepted. iperf3 has no limit, because a server's own output may come
+/// with them: a day of intervals with 128 streams is some hundred megabytes of JSON, an hour with
+/// ten streams two.
+pub const RESULTS_LIMIT: u32 = 64 << 20;
+
+/// Longest answer to the extension offer that is accepted.
+pub const EXTENSION_LIMIT: u32 = 4096;
+
+/// Something that reads one document.
+pub trait Document {
+    /// Takes the next bytes of the document, as many as have come.
+    ///
+    /// # Errors
+    /// [`DocumentError`] when no document begins like this; the reader is of no use after it.
+    fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError>;
+
+    /// Learns that the document has ended.
+    ///
+    /// # Errors
+    /// [`DocumentError`] when it is not complete.
+    fn handle_end(&mut self) -> Result<(), DocumentError>;
+}
+
+/// Reads the length and hands the body on.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct FrameReader {
+    limit: u32,
+    length: [u8; LENGTH_BYTES],
+    length_bytes: u8,
+    /// Bytes of the body that are still to come; meaningful once the length is known.
+    remaining: u32,
+    complete: bool,
+}
+
+/// How far a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct FrameProgress {
+    /// Bytes that were part of the frame; what follows them belongs to whatever comes next.
+    pub consumed: usize,
+    /// The frame has ended and the document knows.
+    pub complete: bool,
+}
+
+/// Bytes before the body.
+pub const LENGTH_BYTES: usize = 4;
+
+impl FrameReader {
+    /// A reader of one frame with a body of 1 to `limit` bytes.
+    pub const fn new(limit: u32) -> Self {
+        Self { limit, length: [0; LENGTH_BYTES], length_bytes: 0, remaining: 0, complete: false }
+    }
+
+    /// Takes the next bytes, up to the end of the frame.
+    ///
+    /// # Errors
+    /// [`DocumentError::Length`] when the length is zero or above the limit, and what the document
+    /// says to its body.
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        document: &mut impl Document,
+    ) -> Result<FrameProgress, DocumentError> {
+        let mut consumed = 0;
+        while usize::from(self.length_bytes) < LENGTH_BYTES {
+            let Some(&byte) = bytes.get(consumed) else {
+                return Ok(FrameProgress { consumed, complete: false });
+            };
+            self.length[usize::from(self.length_bytes)] = byte;
+            self.length_bytes += 1;
+            consumed += 1;
+            if usize::from(self.length_bytes) == LENGTH_BYTES {
+                self.on_length()?;
+            }
+        }
+        let left = usize::try_from(self.remaining).unwrap_or(usize::MAX);
+        let body = &bytes[consumed..];
+        let body = &body[..body.len().min(left)];
+        document.handle_bytes(body)?;
+        consumed += body.len();
+        self.remaining -= body.len() as u32;
+        if self.remaining == 0 && !self.complete {
+            self.complete = true;
+            document.handle_end()?;
+        }
+        Ok(FrameProgress { consumed, complete: self.complete })
+    }
+
+    fn on_length(&mut self) -> Result<(), DocumentError> {
+        let announced = u32::from_be_bytes(self.length);
+        if announced == 0 || announced > self.limit {
+            return Err(DocumentError::Length { announced, limit: self.limit });
+        }
+        self.remaining = announced;
+        Ok(())
+    }
+}
+
+/// Most bytes of one piece of an outgoing document.
+pub const PIECE_BYTES: usize = 512;
+
+/// A document to be sent, written piece by piece into a small buffer.
+pub trait Outgoing {
+    /// Writes piece `index`, counted from zero, and returns its length; `None` after the last. The
+    /// same piece is the same bytes whenever it is asked for.
+    fn write_piece(&self, index: usize, out: &mut [u8; PIECE_BYTES]) -> Option<usize>;
+
+    /// Bytes that the caller puts between two pieces himself: the index of the piece they come
+    /// before, and how many they are. They count as part of the document.
+    fn insert_before(&self) -> Option<(usize, u32)> {
+        None
+    }
+
+    /// Bytes of the whole document, inserted ones included, which is what the frame announces.
+    /// `None` if a frame cannot hold it. Writes every piece once.
+    fn body_bytes(&self) -> Option<u32> {
+        let mut piece = [0; PIECE_BYTES];
+        let mut total = self.insert_before().map_or(0, |(_, bytes)| bytes);
+        let mut index = 0;
+        while let Some(bytes) = self.write_piece(index, &mut piece) {
+            total = total.checked_add(bytes as u32)?;
+            index += 1;
+        }
+        Some(total)
+    }
+}

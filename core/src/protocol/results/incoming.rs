@@ -1,0 +1,249 @@
+//! Reading the other end's results: what must be there, and what its sentinels mean.
+
+use serde::Deserialize;
+
+use super::ResultsStream;
+use crate::protocol::frame::Document;
+use crate::protocol::json::{
+    DocumentError, Filter, Kind, Member, Taker, TextPart, WrongType, capacity, decode, handle_bytes,
+};
+use crate::report::CpuUse;
+
+/// What the other end measured.
+#[derive(Debug, Clone)]
+pub struct ReceivedResults<const N: usize> {
+    /// Its CPU use.
+    pub cpu: CpuUse,
+    /// Whether it counts retransmits; `None` from an end that only receives.
+    pub sender_has_retransmits: Option<bool>,
+    /// The congestion control in use at its end, where it says so and the name is no longer than a
+    /// system's.
+    pub congestion: Option<heapless::String<16>>,
+    /// Its streams, in the order they came.
+    pub streams: heapless::Vec<ResultsStream, N>,
+}
+
+/// Reads the other end's results, of up to `N` streams. A server's own output is skipped; see
+/// [`ResultsWithOutput`].
+#[derive(Debug, Clone)]
+pub struct ResultsReader<const N: usize> {
+    filter: Filter<{ capacity(MEMBERS) }>,
+    parts: Parts<N>,
+}
+
+impl<const N: usize> ResultsReader<N> {
+    /// A reader of one document.
+    pub const fn new() -> Self {
+        let parts = Parts {
+            congestion: heapless::Vec::new(),
+            congestion_fits: true,
+            streams: heapless::Vec::new(),
+        };
+        Self { filter: Filter::new(MEMBERS, WrongType::Absent), parts }
+    }
+
+    /// What the other end measured, once the document has ended.
+    ///
+    /// # Errors
+    /// [`DocumentError::Missing`] when a key that iperf3 insists on is not there, or is no number.
+    pub fn finish(self) -> Result<ReceivedResults<N>, DocumentError> {
+        let wire: Wire = self.filter.decode()?;
+        let cpu = CpuUse {
+            total_micropercent: required("cpu_util_total", wire.cpu_util_total).map(count)?,
+            user_micropercent: required("cpu_util_user", wire.cpu_util_user).map(count)?,
+            system_micropercent: required("cpu_util_system", wire.cpu_util_system).map(count)?,
+        };
+        let has = required("sender_has_retransmits", wire.sender_has_retransmits)?;
+        required("streams", wire.streams)?;
+        let congestion = core::str::from_utf8(&self.parts.congestion).ok();
+        Ok(ReceivedResults {
+            cpu,
+            sender_has_retransmits: (has >= 0).then_some(has != 0),
+            congestion: congestion
+                .filter(|name| !name.is_empty())
+                .and_then(|name| name.try_into().ok()),
+            streams: self.parts.streams,
+        })
+    }
+}
+
+impl<const N: usize> Default for ResultsReader<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> Document for ResultsReader<N> {
+    fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
+        handle_bytes(&mut self.filter, bytes, &mut self.parts)
+    }
+
+    fn handle_end(&mut self) -> Result<(), DocumentError> {
+        self.filter.end(&mut self.parts)
+    }
+}
+
+/// The form in which a server sends its own output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum OutputKind {
+    /// `server_output_text`: a JSON text, quotes and escapes included.
+    Text,
+    /// `server_output_json`: a JSON object.
+    Json,
+}
+
+/// A [`ResultsReader`] whose document's server output goes to `sink` while it is read: the bytes
+/// of the JSON value exactly as they came, in order, in as many calls as chunks came.
+pub struct ResultsWithOutput<'r, const N: usize> {
+    /// Reads everything else.
+    pub reader: &'r mut ResultsReader<N>,
+    /// Takes the output.
+    pub sink: &'r mut dyn FnMut(OutputKind, &[u8]),
+}
+
+impl<const N: usize> Document for ResultsWithOutput<'_, N> {
+    fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
+        let ResultsReader { filter, parts } = &mut *self.reader;
+        let mut start = 0;
+        for (index, &byte) in bytes.iter().enumerate() {
+            let before = output_kind(filter.raw_key());
+            filter.push(byte, parts)?;
+            match (before, output_kind(filter.raw_key())) {
+                (None, Some(_)) => start = index,
+                (Some(kind), None) => (self.sink)(kind, &bytes[start..=index]),
+                _ => {}
+            }
+        }
+        if let Some(kind) = output_kind(filter.raw_key()) {
+            (self.sink)(kind, &bytes[start..]);
+        }
+        Ok(())
+    }
+
+    fn handle_end(&mut self) -> Result<(), DocumentError> {
+        self.reader.handle_end()
+    }
+}
+
+fn output_kind(raw_key: Option<&str>) -> Option<OutputKind> {
+    match raw_key? {
+        "server_output_text" => Some(OutputKind::Text),
+        _ => Some(OutputKind::Json),
+    }
+}
+
+/// What does not go through the canonical text.
+#[derive(Debug, Clone)]
+struct Parts<const N: usize> {
+    congestion: heapless::Vec<u8, 16>,
+    congestion_fits: bool,
+    streams: heapless::Vec<ResultsStream, N>,
+}
+
+impl<const N: usize> Taker for Parts<N> {
+    fn handle_text(&mut self, _: &'static str, part: TextPart) -> Result<(), DocumentError> {
+        match part {
+            TextPart::Begin => self.congestion.clear(),
+            TextPart::Byte(byte) => self.congestion_fits &= self.congestion.push(byte).is_ok(),
+            TextPart::End { syntax } if self.congestion_fits => {
+                core::str::from_utf8(&self.congestion).map_err(|_| syntax)?;
+            }
+            TextPart::End { .. } => self.congestion.clear(),
+        }
+        Ok(())
+    }
+
+    fn handle_element(&mut self, object: &[u8]) -> Result<(), DocumentError> {
+        let stream = decode::<WireStream>(object)?.stream()?;
+        self.streams.push(stream).map_err(|_| DocumentError::TooManyStreams)
+    }
+}
+
+const MEMBERS: &[Member] = &[
+    Member::new("cpu_util_total", Kind::Scaled(6)),
+    Member::new("cpu_util_user", Kind::Scaled(6)),
+    Member::new("cpu_util_system", Kind::Scaled(6)),
+    Member::new("sender_has_retransmits", Kind::Int32),
+    Member::new("congestion_used", Kind::Text),
+    Member::new("server_output_text", Kind::RawText),
+    Member::new("server_output_json", Kind::RawObject),
+    Member::new("streams", Kind::Elements(STREAM_MEMBERS)),
+];
+
+const STREAM_MEMBERS: &[Member] = &[
+    Member::new("id", Kind::Int64),
+    Member::new("bytes", Kind::Int64),
+    Member::new("retransmits", Kind::Int64),
+    Member::new("jitter", Kind::Scaled(9)),
+    Member::new("errors", Kind::Int64),
+    Member::new("omitted_errors", Kind::Int64),
+    Member::new("packets", Kind::Int64),
+    Member::new("omitted_packets", Kind::Int64),
+    Member::new("start_time", Kind::Scaled(9)),
+    Member::new("end_time", Kind::Scaled(9)),
+];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wire {
+    cpu_util_total: Option<i64>,
+    cpu_util_user: Option<i64>,
+    cpu_util_system: Option<i64>,
+    sender_has_retransmits: Option<i32>,
+    streams: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireStream {
+    id: Option<i64>,
+    bytes: Option<i64>,
+    retransmits: Option<i64>,
+    jitter: Option<i64>,
+    errors: Option<i64>,
+    omitted_errors: Option<i64>,
+    packets: Option<i64>,
+    omitted_packets: Option<i64>,
+    start_time: Option<i64>,
+    end_time: Option<i64>,
+}
+
+impl WireStream {
+    fn stream(&self) -> Result<ResultsStream, DocumentError> {
+        match (self.omitted_errors, self.omitted_packets) {
+            (Some(_), None) => return Err(DocumentError::Missing { key: "omitted_packets" }),
+            (None, Some(_)) => return Err(DocumentError::Missing { key: "omitted_errors" }),
+            _ => {}
+        }
+        Ok(ResultsStream {
+            // A number that no stream can have stays one: zero, or the largest.
+            number: u32::try_from(required("id", self.id)?.max(0)).unwrap_or(u32::MAX),
+            bytes: required("bytes", self.bytes).map(count)?,
+            retransmits: known(required("retransmits", self.retransmits)?)
+                .filter(|&retransmits| retransmits != u64::from(u32::MAX)),
+            jitter_ns: required("jitter", self.jitter).map(count)?,
+            lost: required("errors", self.errors).map(count)?,
+            omitted_lost: self.omitted_errors.and_then(known),
+            packets: required("packets", self.packets).map(count)?,
+            omitted_packets: self.omitted_packets.and_then(known),
+            start_ns: self.start_time.and_then(known),
+            end_ns: self.end_time.and_then(known),
+        })
+    }
+}
+
+fn required<V>(key: &'static str, value: Option<V>) -> Result<V, DocumentError> {
+    value.ok_or(DocumentError::Missing { key })
+}
+
+/// A value unless it says "unknown": iperf3 writes -1, and other ends write the same as an
+/// unsigned number of 64 bits.
+fn known(value: i64) -> Option<u64> {
+    if value == i64::MAX { None } else { u64::try_from(value).ok() }
+}
+
+/// A value that has no way to be unknown.
+fn count(value: i64) -> u64 {
+    known(value).unwrap_or(0)
+}

@@ -1,0 +1,100 @@
+//! Writing the results as a stock end does. The first piece holds everything before the streams,
+//! each further piece one stream; a server's own output goes between the first two.
+
+use core::fmt::{self, Write};
+
+use super::ResultsStream;
+use crate::protocol::frame::{Outgoing, PIECE_BYTES};
+use crate::protocol::json::{Escaped, Scaled, Window};
+use crate::report::CpuUse;
+
+/// Results ready to be sent as the body of a frame.
+#[derive(Debug, Clone, Copy)]
+pub struct OutgoingResults<'a, F> {
+    /// CPU use of this end.
+    pub cpu: CpuUse,
+    /// -1: this end only receives; 0: it sends and cannot count retransmits; 1: it can.
+    pub sender_has_retransmits: i8,
+    /// The algorithm in use. A name of more than [`MAX_CONGESTION`] bytes is left out; no system
+    /// has one.
+    pub congestion: Option<&'a str>,
+    /// Streams of the test, at least one.
+    pub stream_count: usize,
+    /// What was measured on the stream at an index, in order of creation.
+    pub stream: F,
+    /// If present, the caller inserts one complete member of so many bytes, such as
+    /// `"server_output_text":"…"` without any comma around it, before piece 1.
+    pub server_output_bytes: Option<u32>,
+}
+
+/// Longest congestion control name that is sent; Linux allows 15 bytes.
+pub const MAX_CONGESTION: usize = 32;
+
+impl<F: Fn(usize) -> ResultsStream> Outgoing for OutgoingResults<'_, F> {
+    fn write_piece(&self, index: usize, out: &mut [u8; PIECE_BYTES]) -> Option<usize> {
+        let mut piece = Window::new(0, out);
+        match index.checked_sub(1) {
+            None => self.print_head(&mut piece),
+            Some(stream) if stream < self.stream_count => self.print_stream(&mut piece, stream),
+            // Without streams the array still has to end.
+            Some(0) => piece.write_str(",\"streams\":[]}"),
+            Some(_) => return None,
+        }
+        .expect("the widest numbers and the longest name fit a piece");
+        piece.filled()
+    }
+
+    fn insert_before(&self) -> Option<(usize, u32)> {
+        self.server_output_bytes.map(|bytes| (1, bytes))
+    }
+}
+
+impl<F: Fn(usize) -> ResultsStream> OutgoingResults<'_, F> {
+    fn print_head(&self, out: &mut Window<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{{\"cpu_util_total\":{},\"cpu_util_user\":{},\"cpu_util_system\":{},\
+             \"sender_has_retransmits\":{}",
+            Scaled { value: self.cpu.total_micropercent, digits: 6 },
+            Scaled { value: self.cpu.user_micropercent, digits: 6 },
+            Scaled { value: self.cpu.system_micropercent, digits: 6 },
+            self.sender_has_retransmits,
+        )?;
+        if let Some(name) = self.congestion.filter(|name| name.len() <= MAX_CONGESTION) {
+            write!(out, ",\"congestion_used\":{}", Escaped(name))?;
+        }
+        out.write_str(if self.server_output_bytes.is_some() { "," } else { "" })
+    }
+
+    fn print_stream(&self, out: &mut Window<'_>, index: usize) -> fmt::Result {
+        let stream = (self.stream)(index);
+        out.write_str(if index == 0 { ",\"streams\":[" } else { "," })?;
+        write!(out, "{{\"id\":{},\"bytes\":{},\"retransmits\":", stream.number, stream.bytes)?;
+        match stream.retransmits {
+            Some(retransmits) => write!(out, "{retransmits}")?,
+            None => out.write_str("-1")?,
+        }
+        write!(out, ",\"jitter\":{}", seconds(stream.jitter_ns))?;
+        // A stock end takes the omitted counts only together.
+        let omitted = stream.omitted_lost.zip(stream.omitted_packets);
+        write!(out, ",\"errors\":{}", stream.lost)?;
+        if let Some((lost, _)) = omitted {
+            write!(out, ",\"omitted_errors\":{lost}")?;
+        }
+        write!(out, ",\"packets\":{}", stream.packets)?;
+        if let Some((_, packets)) = omitted {
+            write!(out, ",\"omitted_packets\":{packets}")?;
+        }
+        if let Some(start_ns) = stream.start_ns {
+            write!(out, ",\"start_time\":{}", seconds(start_ns))?;
+        }
+        if let Some(end_ns) = stream.end_ns {
+            write!(out, ",\"end_time\":{}", seconds(end_ns))?;
+        }
+        out.write_str(if index + 1 == self.stream_count { "}]}" } else { "}" })
+    }
+}
+
+const fn seconds(ns: u64) -> Scaled {
+    Scaled { value: ns, digits: 9 }
+}
