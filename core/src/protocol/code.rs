@@ -157,6 +157,8 @@ pub mod error_number {
     pub const AFFINITY: i32 = 132;
     /// IPv6 flow label out of range.
     pub const FLOW_LABEL: i32 = 127;
+    /// Busy with another test.
+    pub const BUSY: i32 = 121;
     /// The token was refused.
     pub const AUTH: i32 = 142;
     /// No data for too long.

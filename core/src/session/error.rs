@@ -92,6 +92,12 @@ pub enum PeerError {
     },
 }
 
+impl From<PeerError> for SessionError {
+    fn from(error: PeerError) -> Self {
+        Self::Peer(error)
+    }
+}
+
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,15 +2,26 @@
 //! and the time; it answers with control bytes, actions, events and a deadline. It never touches a
 //! socket and never asks for the time.
 //!
-//! One law holds for both ends: after every input, drain all outputs (`poll_action`, `poll_event`,
-//! `poll_control`) before the next input; debug builds assert it. The last event of every session
-//! is [`Event::Finished`], and it comes exactly once.
+//! One law holds for both ends: after every input, drain `poll_action` and `poll_event` before the
+//! next input; debug builds assert it. Control bytes may wait until the connection takes them. The
+//! last event of every session is [`Event::Finished`], and it comes exactly once.
 
+mod client;
+mod documents;
 mod error;
+mod outbox;
+mod server;
+#[allow(clippy::module_inception, reason = "the session itself")]
+mod session;
+mod shared;
 mod timers;
 mod transitions;
 
+pub use client::{Client, ClientConfig, ClientSession};
 pub use error::{Ending, PeerError, Refusal, SessionError};
+pub use outbox::Transmit;
+pub use server::{Admission, Server, ServerConfig, ServerSession};
+pub use session::{Exchange, Session};
 pub use timers::Timer;
 pub use transitions::{Phase, next_phase};
 
@@ -30,7 +41,8 @@ pub enum Action {
     /// Server: get ready for `stream_count` connections that carry this session's cookie (TCP) or
     /// greetings from this client (UDP), decide on its token, and answer with `handle_prepared`.
     Prepare,
-    /// Run the flows: each stream gets its [`StreamPlan`] from the session's `plan`.
+    /// Run the flows: each stream gets its [`StreamPlan`](crate::flow::StreamPlan) from the session's
+    /// `plan`.
     StartStreams,
     /// Collect a [`Sample`](crate::stats::Sample) of every stream, in order of creation, and the
     /// CPU times, and answer with `handle_samples`.
@@ -124,3 +136,6 @@ impl Default for Deadlines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,8 +31,6 @@ pub enum Phase {
     Results,
     /// Client: both results are there, the server says so. Server: waits for the client's goodbye.
     Done,
-    /// Client: reads the numbers that follow a server error.
-    Refused,
     /// Nothing more is expected.
     Over,
 }
@@ -51,7 +49,6 @@ impl fmt::Display for Phase {
             Self::Ending => "waiting for the server to end the test",
             Self::Results => "exchanging results",
             Self::Done => "closing the test",
-            Self::Refused => "reading the server's error",
             Self::Over => "closed",
         })
     }
@@ -68,14 +65,14 @@ pub const fn next_phase(end: End, phase: Phase, code: ControlCode) -> Option<Pha
         (End::Client, P::Greeting, C::ParamExchange) => P::Preparing,
         (End::Client, P::Preparing, C::ExtensionAccepted) => P::Extension,
         (End::Client, P::Preparing, C::CreateStreams) => P::Streams,
-        // Up to 3.21 a server may start as soon as the last stream is accepted on its side, before
-        // the client has seen its own connect succeed.
+        // A server starts as soon as the last stream is accepted on its side, maybe before the
+        // client has seen its own connect succeed.
         (End::Client, P::Streams | P::Starting, C::TestStart) => P::Starting,
-        (End::Client, P::Starting, C::TestRunning) => P::Running,
+        (End::Client, P::Streams | P::Starting, C::TestRunning) => P::Running,
         (End::Client, P::Ending, C::ExchangeResults) => P::Results,
         (End::Client, P::Results, C::DisplayResults) => P::Done,
         (End::Client, _, C::AccessDenied) => P::Over,
-        (End::Client, _, C::ServerError) => P::Refused,
+        (End::Client, _, C::ServerError) => P::Over,
         (End::Client, _, C::ServerTerminate) => P::Over,
         (End::Client, _, C::IperfDone) => P::Over,
 
@@ -118,7 +115,7 @@ mod tests {
         }));
     }
 
-    const ALL: [Phase; 12] = [
+    const ALL: [Phase; 11] = [
         Phase::Greeting,
         Phase::Parameters,
         Phase::Preparing,
@@ -129,7 +126,6 @@ mod tests {
         Phase::Ending,
         Phase::Results,
         Phase::Done,
-        Phase::Refused,
         Phase::Over,
     ];
 }

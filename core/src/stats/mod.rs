@@ -2,10 +2,16 @@
 //! and jitter of datagrams, and the accounts of a test that turn samples of tallies into intervals,
 //! an omitted start and a summary.
 
+mod accounts;
+mod cpu;
 mod jitter;
 mod sequence;
+mod stream;
 mod tally;
 
+pub use accounts::{Accounts, Remote};
+pub use cpu::CpuMeter;
 pub use jitter::Jitter;
 pub use sequence::{Arrival, SequenceTracker};
+pub use stream::{StreamAccount, StreamState};
 pub use tally::{CpuTimes, Sample, Tally, TcpStats};

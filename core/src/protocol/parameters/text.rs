@@ -16,8 +16,15 @@ pub struct ReceivedText<const T: usize> {
 /// The keys of the texts, in the order of their accessors.
 const KEYS: [&str; 5] = ["title", "extra_data", "congestion", "authtoken", "client_version"];
 
+impl<const T: usize> Default for ReceivedText<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<const T: usize> ReceivedText<T> {
-    pub(super) const fn new() -> Self {
+    /// No text at all.
+    pub const fn new() -> Self {
         Self {
             bytes: heapless::Vec::new(),
             spans: [None; KEYS.len()],

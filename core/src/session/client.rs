@@ -1,0 +1,309 @@
+//! The client's end: it greets, proposes the test, opens the streams, decides when the test is
+//! over, and says goodbye. Mirrors `server`.
+
+use core::time::Duration;
+
+use heapless::Vec;
+
+use super::documents::{OwnResults, SessionDocuments};
+use super::outbox::DocumentKind;
+use super::session::{Exchange, Session};
+use super::shared::{Parting, Shared};
+use super::{
+    Action, Deadlines, Ending, Event, PeerError, Phase, Refusal, SessionError, StreamEvent, Timer,
+    next_phase,
+};
+use crate::protocol::code::{ControlCode, ServerError};
+use crate::protocol::cookie::Cookie;
+use crate::protocol::extension::{ExtensionReader, Offer};
+use crate::protocol::frame::{EXTENSION_LIMIT, FrameReader, RESULTS_LIMIT};
+use crate::protocol::json::DocumentError;
+use crate::protocol::parameters::{ClientText, OutgoingParameters};
+use crate::protocol::results::{OutputKind, ResultsReader, ResultsWithOutput};
+use crate::test::{End, StreamId, TestSettings};
+use crate::time::{Instant, nanos};
+
+/// What a client wants to measure, and how it says so.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientConfig<'a> {
+    /// The test.
+    pub settings: TestSettings,
+    /// Free texts that go with it.
+    pub text: ClientText<'a>,
+    /// Sent as `client_version`; servers do not read it.
+    pub client_version: &'a str,
+    /// Length of the report intervals; none or zero for a single one.
+    pub interval: Option<Duration>,
+    /// Offer of the extension to a linerate server; a stock one ignores it.
+    pub offer: Option<Offer>,
+    /// How long to wait for what.
+    pub deadlines: Deadlines,
+}
+
+/// The client's end of a control connection that has just been established.
+pub type ClientSession<'a, const N: usize> = Session<Client<'a, N>, N>;
+
+/// The client's side of the control exchange.
+#[derive(Debug)]
+pub struct Client<'a, const N: usize> {
+    text: ClientText<'a>,
+    client_version: &'a str,
+    offer: Option<Offer>,
+    accepted: Option<Offer>,
+    opened: usize,
+    /// The server has started the test, maybe while streams were still being reported connected.
+    start_seen: bool,
+    /// The server has said something positive, so that it understands a goodbye.
+    heard: bool,
+    reading: Reading<N>,
+}
+
+/// What the next bytes on the control connection are.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "no allocation; only one exists per session")]
+enum Reading<const N: usize> {
+    Code,
+    ServerError(Vec<u8, { ServerError::LEN }>),
+    Extension(FrameReader, ExtensionReader),
+    Results(FrameReader, ResultsReader<N>),
+}
+
+impl<'a, const N: usize> ClientSession<'a, N> {
+    /// Begins a session; the cookie is the first thing to send.
+    ///
+    /// # Errors
+    /// Gives back the number of streams of the test if it is more than `N`.
+    pub fn new(now: Instant, config: ClientConfig<'a>, cookie: Cookie) -> Result<Self, usize> {
+        let count = config.settings.stream_count();
+        if count > N {
+            return Err(count);
+        }
+        let interval_ns = config.interval.map(nanos);
+        let mut shared = Shared::new(End::Client, config.settings, interval_ns, config.deadlines);
+        shared.outbox.push(cookie.as_bytes());
+        shared.timers.arm(Timer::Step, now.plus_nanos(config.deadlines.greeting_ns));
+        let exchange = Client {
+            text: config.text,
+            client_version: config.client_version,
+            offer: config.offer,
+            accepted: None,
+            opened: 0,
+            start_seen: false,
+            heard: false,
+            reading: Reading::Code,
+        };
+        Ok(Self { shared, exchange })
+    }
+}
+
+impl<const N: usize> Exchange<N> for Client<'_, N> {
+    const INTERRUPTED: ControlCode = ControlCode::ClientTerminate;
+
+    fn on_control(
+        &mut self,
+        shared: &mut Shared<N>,
+        now: Instant,
+        bytes: &[u8],
+        output: &mut dyn FnMut(OutputKind, &[u8]),
+    ) -> Result<usize, DocumentError> {
+        let (progress, complete): (_, fn(&mut Self, &mut Shared<N>, Instant) -> _) =
+            match &mut self.reading {
+                Reading::Code => {
+                    self.on_byte(shared, now, bytes[0]);
+                    return Ok(1);
+                }
+                Reading::ServerError(numbers) => {
+                    let consumed = bytes.len().min(ServerError::LEN - numbers.len());
+                    numbers.extend_from_slice(&bytes[..consumed]).expect("cut to the room left");
+                    self.on_server_error(shared);
+                    return Ok(consumed);
+                }
+                Reading::Extension(frame, document) => {
+                    (frame.read(bytes, document)?, Self::on_extension)
+                }
+                Reading::Results(frame, document) => {
+                    let mut document = ResultsWithOutput { reader: document, sink: output };
+                    (frame.read(bytes, &mut document)?, Self::on_results)
+                }
+            };
+        if progress.complete {
+            complete(self, shared, now)?;
+        }
+        Ok(progress.consumed)
+    }
+
+    fn on_bad_document(&mut self, shared: &mut Shared<N>, _now: Instant, error: DocumentError) {
+        self.reading = Reading::Code;
+        self.fail(shared, PeerError::Document { phase: shared.phase, error }.into());
+    }
+
+    fn on_control_closed(&mut self, shared: &mut Shared<N>, _now: Instant) {
+        shared.fail(SessionError::ControlClosed(shared.phase), Parting::Nothing);
+    }
+
+    fn on_stream(
+        &mut self,
+        shared: &mut Shared<N>,
+        now: Instant,
+        id: StreamId,
+        event: StreamEvent,
+    ) {
+        match (shared.phase, event) {
+            (Phase::Streams, StreamEvent::Connected) => self.on_connected(shared, now, id),
+            (Phase::Streams | Phase::Starting, StreamEvent::Failed { code }) => {
+                self.fail(shared, SessionError::Stream { id, code });
+            }
+            _ => {}
+        }
+    }
+
+    fn on_measured(&mut self, shared: &mut Shared<N>, now: Instant) {
+        shared.phase = Phase::Ending;
+        shared.send(ControlCode::TestEnd);
+        shared.await_step(now);
+    }
+
+    fn on_timeout(&mut self, shared: &mut Shared<N>, _now: Instant, timer: Timer) {
+        self.fail(shared, SessionError::TimedOut(timer));
+    }
+
+    fn extension(&self) -> Option<Offer> {
+        self.accepted
+    }
+
+    fn documents<'s>(
+        &'s self,
+        settings: &'s TestSettings,
+        results: OwnResults<'s, N>,
+    ) -> SessionDocuments<'s, N> {
+        let parameters = OutgoingParameters {
+            settings,
+            text: &self.text,
+            client_version: self.client_version,
+            extension: self.offer,
+        };
+        SessionDocuments { parameters: Some(parameters), extension: None, results }
+    }
+}
+
+impl<const N: usize> Client<'_, N> {
+    fn on_byte(&mut self, shared: &mut Shared<N>, now: Instant, byte: u8) {
+        let phase = shared.phase;
+        let Some(code) = ControlCode::from_byte(byte) else {
+            return self.fail(shared, PeerError::UnknownCode { phase, byte }.into());
+        };
+        let is_unasked = code == ControlCode::ExtensionAccepted && self.offer.is_none();
+        let next = next_phase(End::Client, phase, code).filter(|_| !is_unasked);
+        match (code, next) {
+            (_, None) => self.fail(shared, PeerError::UnexpectedCode { phase, code }.into()),
+            (ControlCode::ServerError, _) => self.reading = Reading::ServerError(Vec::new()),
+            (ControlCode::AccessDenied, _) => {
+                shared.fail(SessionError::Refused(Refusal::Busy), Parting::Nothing);
+            }
+            (ControlCode::ServerTerminate | ControlCode::IperfDone, _) => {
+                self.fail(shared, SessionError::Terminated(End::Server));
+            }
+            (_, Some(next)) => {
+                self.heard = true;
+                self.enter(shared, now, next);
+            }
+        }
+    }
+
+    fn enter(&mut self, shared: &mut Shared<N>, now: Instant, next: Phase) {
+        match next {
+            Phase::Preparing => {
+                shared.outbox.push_document(DocumentKind::Parameters);
+                shared.await_step(now);
+                shared.tell(Event::Agreed);
+            }
+            Phase::Extension => {
+                let frame = FrameReader::new(EXTENSION_LIMIT);
+                self.reading = Reading::Extension(frame, ExtensionReader::new());
+            }
+            Phase::Streams => {
+                shared.timers.disarm(Timer::Step);
+                shared.timers.arm(Timer::Streams, now.plus_nanos(shared.deadlines.streams_ns));
+                self.open_next(shared);
+            }
+            // The start of the test waits until this end, too, knows all streams to be connected.
+            Phase::Starting => return,
+            Phase::Running => {
+                self.start_seen = true;
+                return self.start_if_ready(shared, now);
+            }
+            Phase::Results => {
+                shared.outbox.push_document(DocumentKind::Results);
+                shared.await_step(now);
+                let frame = FrameReader::new(RESULTS_LIMIT);
+                self.reading = Reading::Results(frame, ResultsReader::new());
+            }
+            Phase::Done => {
+                let goodbye = Parting::Code(ControlCode::IperfDone);
+                return shared.finish(Ending::Complete, goodbye);
+            }
+            Phase::Greeting | Phase::Parameters | Phase::Ending | Phase::Over => {}
+        }
+        shared.phase = next;
+    }
+
+    fn open_next(&mut self, shared: &mut Shared<N>) {
+        let role = shared.settings.role(End::Client, self.opened);
+        shared.act(Action::OpenStream(StreamId::from_index(self.opened), role));
+    }
+
+    fn on_connected(&mut self, shared: &mut Shared<N>, now: Instant, id: StreamId) {
+        if id.index() != self.opened {
+            return;
+        }
+        self.opened += 1;
+        if self.opened < shared.settings.stream_count() {
+            return self.open_next(shared);
+        }
+        shared.timers.disarm(Timer::Streams);
+        shared.await_step(now);
+        shared.phase = Phase::Starting;
+        self.start_if_ready(shared, now);
+    }
+
+    fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
+        if self.start_seen && shared.phase == Phase::Starting {
+            shared.start(now);
+        }
+    }
+
+    fn on_server_error(&mut self, shared: &mut Shared<N>) {
+        let Reading::ServerError(numbers) = &self.reading else { return };
+        if let Ok(bytes) = <[u8; ServerError::LEN]>::try_from(numbers.as_slice()) {
+            self.reading = Reading::Code;
+            let refusal = Refusal::Error(ServerError::from_bytes(bytes));
+            shared.fail(SessionError::Refused(refusal), Parting::Nothing);
+        }
+    }
+
+    fn on_extension(&mut self, shared: &mut Shared<N>, _now: Instant) -> Result<(), DocumentError> {
+        let reading = core::mem::replace(&mut self.reading, Reading::Code);
+        if let Reading::Extension(_, document) = reading {
+            self.accepted = Some(document.finish()?);
+            shared.phase = Phase::Preparing;
+        }
+        Ok(())
+    }
+
+    fn on_results(&mut self, shared: &mut Shared<N>, now: Instant) -> Result<(), DocumentError> {
+        let reading = core::mem::replace(&mut self.reading, Reading::Code);
+        if let Reading::Results(_, document) = reading {
+            match shared.accounts.apply_remote(&document.finish()?) {
+                Ok(()) => shared.await_step(now),
+                Err(number) => self.fail(shared, PeerError::UnknownStream { number }.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up, with a goodbye if the server can be expected to read one.
+    fn fail(&self, shared: &mut Shared<N>, error: SessionError) {
+        let goodbye = Parting::Code(ControlCode::IperfDone);
+        shared.fail(error, if self.heard { goodbye } else { Parting::Nothing });
+    }
+}

@@ -1,0 +1,318 @@
+//! The server's end: it takes a client's proposal, accepts its streams, and ends the test when the
+//! client says so. Mirrors `client`. One value per client; nothing is shared between them.
+
+use core::time::Duration;
+
+use super::documents::{OwnResults, SessionDocuments};
+use super::outbox::DocumentKind;
+use super::session::{Exchange, Session};
+use super::shared::{Conclusion, Parting, Shared};
+use super::{
+    Action, Deadlines, Ending, Event, PeerError, Phase, SessionError, StreamEvent, Timer,
+    next_phase,
+};
+use crate::protocol::code::{ControlCode, ServerError, error_number};
+use crate::protocol::extension::Offer;
+use crate::protocol::frame::{FrameReader, PARAMETERS_LIMIT, RESULTS_LIMIT};
+use crate::protocol::json::DocumentError;
+use crate::protocol::parameters::{ParametersReader, ReceivedParameters, ReceivedText};
+use crate::protocol::results::{OutputKind, ResultsReader};
+use crate::test::{End, Protocol, Role, StreamId, TestSettings};
+use crate::time::{Instant, nanos};
+
+/// How a server treats its clients.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerConfig {
+    /// Length of the report intervals; none or zero for a single one.
+    pub interval: Option<Duration>,
+    /// What this end can do for a client that offers the extension; none to stay silent.
+    pub extension: Option<Offer>,
+    /// How long to wait for what.
+    pub deadlines: Deadlines,
+}
+
+/// The answer to [`Action::Prepare`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Admission {
+    /// Ready for the client's streams.
+    Accept,
+    /// No place for this test.
+    Busy,
+    /// Refused for this reason.
+    Deny(ServerError),
+}
+
+/// The server's end of a control connection whose cookie has been read. `T` bytes hold the free
+/// texts of the parameters.
+pub type ServerSession<const N: usize, const T: usize> = Session<Server<N, T>, N>;
+
+/// The server's side of the control exchange.
+#[derive(Debug)]
+pub struct Server<const N: usize, const T: usize> {
+    text: ReceivedText<T>,
+    own_extension: Option<Offer>,
+    accepted: Option<Offer>,
+    connected: usize,
+    server_output_bytes: Option<u32>,
+    reading: Reading<N, T>,
+}
+
+/// What the next bytes on the control connection are.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "no allocation; only one exists per session")]
+enum Reading<const N: usize, const T: usize> {
+    Code,
+    Parameters(FrameReader, ParametersReader<T>),
+    Results(FrameReader, ResultsReader<N>),
+}
+
+impl<const N: usize, const T: usize> ServerSession<N, T> {
+    /// Begins a session; asking for the parameters is the first thing to send.
+    pub fn new(now: Instant, config: ServerConfig) -> Self {
+        // Placeholder settings until the client's are here; nothing reads them before.
+        let settings = TestSettings::new(Protocol::Tcp);
+        let interval_ns = config.interval.map(nanos);
+        let mut shared = Shared::new(End::Server, settings, interval_ns, config.deadlines);
+        shared.send(ControlCode::ParamExchange);
+        shared.await_step(now);
+        let exchange = Server {
+            text: ReceivedText::new(),
+            own_extension: config.extension,
+            accepted: None,
+            connected: 0,
+            server_output_bytes: None,
+            reading: Reading::Parameters(
+                FrameReader::new(PARAMETERS_LIMIT),
+                ParametersReader::new(),
+            ),
+        };
+        Self { shared, exchange }
+    }
+
+    /// Takes the adapter's answer to [`Action::Prepare`].
+    pub fn handle_prepared(&mut self, now: Instant, admission: Admission) {
+        self.shared.assert_drained();
+        if self.shared.phase != Phase::Preparing {
+            return;
+        }
+        match admission {
+            Admission::Accept => self.exchange.on_admitted(&mut self.shared, now),
+            Admission::Busy => {
+                let error = SessionError::Denied(ServerError::new(error_number::BUSY));
+                self.shared.fail(error, Parting::Code(ControlCode::AccessDenied));
+            }
+            Admission::Deny(error) => deny(&mut self.shared, error),
+        }
+    }
+
+    /// Numbers a data stream that was accepted, and says what this end does on it; `None` if the
+    /// client has opened all its streams already or must not yet.
+    pub fn handle_stream_accepted(&mut self, now: Instant) -> Option<(StreamId, Role)> {
+        self.shared.assert_drained();
+        let settings = self.shared.settings;
+        let index = self.exchange.connected;
+        if self.shared.phase != Phase::Streams || index >= settings.stream_count() {
+            return None;
+        }
+        self.exchange.connected += 1;
+        if self.exchange.connected == settings.stream_count() {
+            self.shared.send(ControlCode::TestStart);
+            self.shared.send(ControlCode::TestRunning);
+            self.shared.start(now);
+        }
+        Some((StreamId::from_index(index), settings.role(End::Server, index)))
+    }
+
+    /// Takes the answer to [`Action::CollectOutput`]: bytes of the complete member of the results
+    /// document that the adapter will send when [`Transmit::ServerOutput`](super::Transmit) asks
+    /// for it.
+    pub fn handle_server_output(&mut self, now: Instant, member_bytes: Option<u32>) {
+        self.shared.assert_drained();
+        self.exchange.server_output_bytes = member_bytes;
+        if self.shared.phase == Phase::Results {
+            self.exchange.exchange_results(&mut self.shared, now);
+        }
+    }
+
+    /// The free texts that came with the test, known from [`Event::Agreed`] on.
+    pub const fn text(&self) -> &ReceivedText<T> {
+        &self.exchange.text
+    }
+}
+
+impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
+    const INTERRUPTED: ControlCode = ControlCode::ServerTerminate;
+
+    fn on_control(
+        &mut self,
+        shared: &mut Shared<N>,
+        now: Instant,
+        bytes: &[u8],
+        _output: &mut dyn FnMut(OutputKind, &[u8]),
+    ) -> Result<usize, DocumentError> {
+        let (progress, complete): (_, fn(&mut Self, &mut Shared<N>, Instant) -> _) = match &mut self
+            .reading
+        {
+            Reading::Code => {
+                Self::on_byte(shared, bytes[0]);
+                return Ok(1);
+            }
+            Reading::Parameters(frame, document) => {
+                (frame.read(bytes, document)?, Self::on_parameters)
+            }
+            Reading::Results(frame, document) => (frame.read(bytes, document)?, Self::on_results),
+        };
+        if progress.complete {
+            complete(self, shared, now)?;
+        }
+        Ok(progress.consumed)
+    }
+
+    fn on_bad_document(&mut self, shared: &mut Shared<N>, _now: Instant, error: DocumentError) {
+        self.reading = Reading::Code;
+        let phase = shared.phase;
+        let number = match (error, phase) {
+            (DocumentError::OutOfRange { number, .. }, _) => number,
+            (_, Phase::Parameters) => error_number::RECV_PARAMS,
+            _ => error_number::RECV_RESULTS,
+        };
+        shared.fail(PeerError::Document { phase, error }.into(), error_parting(number));
+    }
+
+    fn on_control_closed(&mut self, shared: &mut Shared<N>, _now: Instant) {
+        match shared.phase {
+            Phase::Done => shared.finish(Ending::Complete, Parting::Nothing),
+            phase => shared.fail(SessionError::ControlClosed(phase), Parting::Nothing),
+        }
+    }
+
+    fn on_stream(&mut self, _: &mut Shared<N>, _: Instant, _: StreamId, _: StreamEvent) {
+        // Streams are accepted by `handle_stream_accepted`; before the clock runs they do nothing.
+    }
+
+    fn on_measured(&mut self, shared: &mut Shared<N>, now: Instant) {
+        shared.phase = Phase::Results;
+        shared.act(Action::CloseStreams);
+        if shared.settings.server_output {
+            shared.act(Action::CollectOutput);
+        } else {
+            self.exchange_results(shared, now);
+        }
+    }
+
+    fn on_timeout(&mut self, shared: &mut Shared<N>, _now: Instant, timer: Timer) {
+        let number = match (timer, shared.phase) {
+            (Timer::Linger, _) => return shared.finish(Ending::Complete, Parting::Nothing),
+            (Timer::TestLimit, _) => error_number::DURATION_EXPIRED,
+            (Timer::Streams, _) => error_number::NO_DATA,
+            (_, Phase::Parameters) => error_number::RECV_PARAMS,
+            _ => error_number::RECV_RESULTS,
+        };
+        shared.fail(SessionError::TimedOut(timer), error_parting(number));
+    }
+
+    fn extension(&self) -> Option<Offer> {
+        self.accepted
+    }
+
+    fn documents<'s>(
+        &'s self,
+        _settings: &'s TestSettings,
+        results: OwnResults<'s, N>,
+    ) -> SessionDocuments<'s, N> {
+        let results = OwnResults { server_output_bytes: self.server_output_bytes, ..results };
+        SessionDocuments { parameters: None, extension: self.accepted, results }
+    }
+}
+
+impl<const N: usize, const T: usize> Server<N, T> {
+    fn on_byte(shared: &mut Shared<N>, byte: u8) {
+        let phase = shared.phase;
+        let Some(code) = ControlCode::from_byte(byte) else {
+            let error = PeerError::UnknownCode { phase, byte }.into();
+            return shared.fail(error, error_parting(error_number::MESSAGE));
+        };
+        match (code, next_phase(End::Server, phase, code)) {
+            (_, None) => {
+                let error = PeerError::UnexpectedCode { phase, code }.into();
+                shared.fail(error, error_parting(error_number::MESSAGE));
+            }
+            (ControlCode::IperfDone, _) if phase == Phase::Done => {
+                shared.finish(Ending::Complete, Parting::Nothing);
+            }
+            (_, Some(Phase::Over)) => {
+                shared.fail(SessionError::Terminated(End::Client), Parting::Nothing);
+            }
+            (_, Some(Phase::Results)) => shared.stop(Conclusion::Results),
+            (_, Some(_)) => {}
+        }
+    }
+
+    fn on_parameters(
+        &mut self,
+        shared: &mut Shared<N>,
+        _now: Instant,
+    ) -> Result<(), DocumentError> {
+        let reading = core::mem::replace(&mut self.reading, Reading::Code);
+        if let Reading::Parameters(_, document) = reading {
+            self.on_agreed(shared, document.finish()?);
+        }
+        Ok(())
+    }
+
+    fn on_agreed(&mut self, shared: &mut Shared<N>, parameters: ReceivedParameters<T>) {
+        if parameters.settings.stream_count() > N {
+            return deny(shared, ServerError::new(error_number::STREAM_COUNT));
+        }
+        shared.settings = parameters.settings;
+        self.text = parameters.text;
+        let offered = parameters.extension.zip(self.own_extension);
+        self.accepted = offered.and_then(|(theirs, ours)| theirs.accept(ours));
+        shared.phase = Phase::Preparing;
+        shared.timers.disarm(Timer::Step);
+        shared.tell(Event::Agreed);
+        shared.act(Action::Prepare);
+    }
+
+    fn on_admitted(&mut self, shared: &mut Shared<N>, now: Instant) {
+        if self.accepted.is_some() {
+            shared.send(ControlCode::ExtensionAccepted);
+            shared.outbox.push_document(DocumentKind::Extension);
+        }
+        shared.send(ControlCode::CreateStreams);
+        shared.phase = Phase::Streams;
+        shared.timers.arm(Timer::Streams, now.plus_nanos(shared.deadlines.streams_ns));
+    }
+
+    fn exchange_results(&mut self, shared: &mut Shared<N>, now: Instant) {
+        shared.send(ControlCode::ExchangeResults);
+        shared.await_step(now);
+        let frame = FrameReader::new(RESULTS_LIMIT);
+        self.reading = Reading::Results(frame, ResultsReader::new());
+    }
+
+    fn on_results(&mut self, shared: &mut Shared<N>, now: Instant) -> Result<(), DocumentError> {
+        let reading = core::mem::replace(&mut self.reading, Reading::Code);
+        let Reading::Results(_, document) = reading else { return Ok(()) };
+        if let Err(number) = shared.accounts.apply_remote(&document.finish()?) {
+            let error = PeerError::UnknownStream { number }.into();
+            shared.fail(error, error_parting(error_number::STREAM_ID));
+            return Ok(());
+        }
+        shared.outbox.push_document(DocumentKind::Results);
+        shared.send(ControlCode::DisplayResults);
+        shared.phase = Phase::Done;
+        shared.timers.disarm(Timer::Step);
+        shared.timers.arm(Timer::Linger, now.plus_nanos(shared.deadlines.linger_ns));
+        Ok(())
+    }
+}
+
+fn deny<const N: usize>(shared: &mut Shared<N>, error: ServerError) {
+    shared.fail(SessionError::Denied(error), Parting::Error(error));
+}
+
+const fn error_parting(number: i32) -> Parting {
+    Parting::Error(ServerError::new(number))
+}

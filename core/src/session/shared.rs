@@ -1,0 +1,370 @@
+//! What both ends have in common: outputs, timers, and the test itself from the start of its clock
+//! to its final sample. Client and server differ in the control exchange around it.
+
+use heapless::{Deque, String};
+
+use super::outbox::Outbox;
+use super::timers::TimerTable;
+use super::{Action, Deadlines, Ending, Event, Phase, SessionError, StreamEvent, Timer};
+use crate::flow::StreamPlan;
+use crate::protocol::code::{ControlCode, ServerError};
+use crate::stats::{Accounts, CpuTimes, Sample, StreamState};
+use crate::test::{End, Protocol, Role, StreamId, TestSettings};
+use crate::time::{Instant, NANOS_PER_SEC};
+
+/// The part of a session that both ends have. Public only in name: the module is private.
+#[derive(Debug)]
+pub struct Shared<const N: usize> {
+    pub(super) end: End,
+    pub(super) phase: Phase,
+    pub(super) settings: TestSettings,
+    pub(super) accounts: Accounts<N>,
+    pub(super) timers: TimerTable,
+    pub(super) outbox: Outbox,
+    pub(super) deadlines: Deadlines,
+    pub(super) congestion: Option<String<16>>,
+    actions: Deque<Action, 8>,
+    events: Deque<Event, 8>,
+    samples_wanted: Deque<Purpose, 4>,
+    interval_ns: Option<u64>,
+    began: Option<Instant>,
+    next_interval: Instant,
+    stopping: Option<Conclusion>,
+}
+
+/// Why a sample was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Begin,
+    Interval,
+    OmitEnd,
+    ReceiveCheck,
+    Final,
+}
+
+/// What follows once the test is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conclusion {
+    /// The exchange of results.
+    Results,
+    /// The end of the session.
+    Failure { error: SessionError, parting: Parting },
+}
+
+/// The last word to the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parting {
+    Nothing,
+    Code(ControlCode),
+    Error(ServerError),
+}
+
+impl<const N: usize> Shared<N> {
+    pub(super) fn new(
+        end: End,
+        settings: TestSettings,
+        interval_ns: Option<u64>,
+        deadlines: Deadlines,
+    ) -> Self {
+        Self {
+            end,
+            phase: match end {
+                End::Client => Phase::Greeting,
+                End::Server => Phase::Parameters,
+            },
+            settings,
+            accounts: Accounts::new(),
+            timers: TimerTable::default(),
+            outbox: Outbox::new(),
+            deadlines,
+            congestion: None,
+            actions: Deque::new(),
+            events: Deque::new(),
+            samples_wanted: Deque::new(),
+            interval_ns: interval_ns.filter(|&ns| ns > 0),
+            began: None,
+            next_interval: Instant::ZERO,
+            stopping: None,
+        }
+    }
+
+    pub(super) fn act(&mut self, action: Action) {
+        self.actions.push_back(action).expect("outputs are drained after every input");
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        self.events.push_back(event).expect("outputs are drained after every input");
+    }
+
+    pub(super) fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The law of inputs and outputs, see the module documentation.
+    pub(super) fn assert_drained(&self) {
+        debug_assert!(
+            self.actions.is_empty() && self.events.is_empty(),
+            "drain actions and events before the next input"
+        );
+    }
+
+    pub(super) fn send(&mut self, code: ControlCode) {
+        self.outbox.push(&[code.byte()]);
+    }
+
+    pub(super) fn await_step(&mut self, now: Instant) {
+        self.timers.arm(Timer::Step, now.plus_nanos(self.deadlines.step_ns));
+    }
+
+    /// All streams are there: the clock runs from `now`.
+    pub(super) fn start(&mut self, now: Instant) {
+        self.phase = Phase::Running;
+        self.timers.disarm_all();
+        self.accounts
+            .start(now, self.end, &self.settings)
+            .expect("room for the streams is checked when they are agreed");
+        self.began = Some(now);
+        self.want_sample(Purpose::Begin);
+        self.act(Action::StartStreams);
+        self.tell(Event::Started);
+        if self.settings.omit_secs > 0 {
+            self.timers.arm(Timer::Omit, self.omit_until(now));
+        }
+        self.next_interval = now;
+        self.arm_interval();
+        self.arm_ends(self.omit_until(now));
+    }
+
+    /// What a stream is to do; known once the clock runs.
+    pub(super) fn plan(&self, id: StreamId) -> Option<StreamPlan> {
+        let began = self.began?;
+        let index = id.index();
+        let settings = &self.settings;
+        (index < settings.stream_count()).then(|| StreamPlan {
+            id,
+            role: settings.role(self.end, index),
+            protocol: settings.protocol,
+            block_bytes: settings.block_bytes,
+            bitrate: settings.bitrate,
+            burst: settings.burst.unwrap_or(1),
+            limit_bytes: self.limit_of(index % usize::from(settings.parallel)),
+            counters_64bit: settings.counters_64bit,
+            omit_until: (settings.omit_secs > 0).then(|| self.omit_until(began)),
+        })
+    }
+
+    pub(super) fn on_samples(
+        &mut self,
+        now: Instant,
+        samples: &[Sample],
+        cpu: CpuTimes,
+    ) -> Option<Conclusion> {
+        match self.samples_wanted.pop_front()? {
+            Purpose::Begin => self.accounts.begin_cpu(now, cpu),
+            Purpose::Interval => self.on_interval(now, samples),
+            Purpose::OmitEnd => self.on_omit_end(now, samples),
+            Purpose::ReceiveCheck => self.on_receive_check(now, samples),
+            Purpose::Final => return self.on_final(now, samples, cpu),
+        }
+        None
+    }
+
+    /// The timers of a running test; `true` if this was one of them.
+    pub(super) fn on_test_timer(&mut self, timer: Timer) -> bool {
+        match timer {
+            Timer::Omit => self.want_sample(Purpose::OmitEnd),
+            Timer::Interval => {
+                self.want_sample(Purpose::Interval);
+                self.arm_interval();
+            }
+            Timer::ReceiveCheck => self.want_sample(Purpose::ReceiveCheck),
+            Timer::TestEnd => self.stop(Conclusion::Results),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A data stream reached its limit or broke while the test ran. The test ends when all senders
+    /// have sent what they should.
+    pub(super) fn on_running_stream(&mut self, id: StreamId, event: StreamEvent) {
+        let state = match event {
+            StreamEvent::LimitReached => StreamState::LimitReached,
+            StreamEvent::Closed | StreamEvent::Failed { .. } => StreamState::Closed,
+            StreamEvent::Connected => return,
+        };
+        self.accounts.set_state(id, state);
+        let senders = || self.accounts.streams().iter().filter(|s| s.role() == Role::Sender);
+        let all_sent = senders().all(|s| s.state() != StreamState::Flowing)
+            && senders().any(|s| s.state() == StreamState::LimitReached);
+        if all_sent {
+            self.stop(Conclusion::Results);
+        }
+    }
+
+    /// Ends the running test: streams stop, the final sample follows, then what `conclusion` says.
+    /// The first reason to stop stands.
+    pub(super) fn stop(&mut self, conclusion: Conclusion) {
+        if let Some(Conclusion::Failure { .. }) = self.stopping {
+            return;
+        }
+        let is_stopping = self.stopping.replace(conclusion).is_some();
+        if is_stopping {
+            return;
+        }
+        self.timers.disarm_all();
+        self.act(Action::StopStreams);
+        self.want_sample(Purpose::Final);
+    }
+
+    /// Something makes the session impossible. A running test is measured first.
+    pub(super) fn fail(&mut self, error: SessionError, parting: Parting) {
+        match self.phase {
+            Phase::Over => {}
+            Phase::Running => self.stop(Conclusion::Failure { error, parting }),
+            _ => self.finish(Ending::Failed(error), parting),
+        }
+    }
+
+    /// The last step of every session.
+    pub(super) fn finish(&mut self, ending: Ending, parting: Parting) {
+        match parting {
+            Parting::Nothing => {}
+            Parting::Code(code) => self.send(code),
+            Parting::Error(error) => {
+                self.send(ControlCode::ServerError);
+                self.outbox.push(&error.to_bytes());
+            }
+        }
+        self.phase = Phase::Over;
+        self.timers.disarm_all();
+        self.samples_wanted.clear();
+        self.act(Action::CloseStreams);
+        self.act(Action::CloseControl);
+        self.tell(Event::Finished(ending));
+    }
+
+    fn want_sample(&mut self, purpose: Purpose) {
+        let is_queued = self.samples_wanted.iter().any(|&queued| queued == purpose);
+        if !is_queued && self.samples_wanted.push_back(purpose).is_ok() {
+            self.act(Action::Sample);
+        }
+    }
+
+    fn on_interval(&mut self, now: Instant, samples: &[Sample]) {
+        let omitted = self.accounts.is_omitting();
+        let span = self.accounts.cut(now, samples);
+        self.tell(Event::Interval { span, omitted });
+    }
+
+    fn on_omit_end(&mut self, now: Instant, samples: &[Sample]) {
+        let span = self.accounts.cut(now, samples);
+        if self.is_worth_reporting(span.nanos()) {
+            self.tell(Event::Interval { span, omitted: true });
+        }
+        self.accounts.end_omit(now);
+        self.tell(Event::OmitEnded);
+        self.next_interval = now;
+        self.arm_interval();
+    }
+
+    /// Ends the test when the receivers have what was asked for, else looks again when, at the rate
+    /// so far, half of the rest is there.
+    fn on_receive_check(&mut self, now: Instant, samples: &[Sample]) {
+        let limits = self.settings.limits;
+        let (bytes, blocks) = self.accounts.received(samples);
+        let share = |got: u64, limit: Option<u64>| limit.map(|limit| (got, limit));
+        let Some((got, limit)) = share(bytes, limits.bytes).or(share(blocks, limits.blocks)) else {
+            return;
+        };
+        if got >= limit && !self.accounts.is_omitting() {
+            return self.stop(Conclusion::Results);
+        }
+        let since_ns = now.nanos_since(self.omit_until(self.began.unwrap_or(now)));
+        let rest_ns =
+            u128::from(limit.saturating_sub(got)) * u128::from(since_ns) / u128::from(got.max(1));
+        let wait_ns = (rest_ns / 2).clamp(u128::from(SHORTEST_CHECK), u128::from(LONGEST_CHECK));
+        self.timers.arm(Timer::ReceiveCheck, now.plus_nanos(wait_ns as u64));
+    }
+
+    fn on_final(&mut self, now: Instant, samples: &[Sample], cpu: CpuTimes) -> Option<Conclusion> {
+        let omitted = self.accounts.is_omitting();
+        let span = self.accounts.cut(now, samples);
+        self.accounts.finish_cpu(now, cpu);
+        if self.accounts.interval_bytes() > 0 || self.is_worth_reporting(span.nanos()) {
+            self.tell(Event::Interval { span, omitted });
+        }
+        self.tell(Event::Measured);
+        self.stopping.take()
+    }
+
+    /// iperf3 since 3.2 leaves out a last interval that is empty and shorter than a tenth.
+    fn is_worth_reporting(&self, span_ns: u64) -> bool {
+        match self.interval_ns {
+            Some(interval_ns) => span_ns.saturating_mul(10) >= interval_ns,
+            None => !self.accounts.is_omitting(),
+        }
+    }
+
+    /// Intervals end on a grid from the start of their phase, so that they do not drift.
+    fn arm_interval(&mut self) {
+        if let Some(interval_ns) = self.interval_ns {
+            self.next_interval = self.next_interval.plus_nanos(interval_ns);
+            self.timers.arm(Timer::Interval, self.next_interval);
+        }
+    }
+
+    fn arm_ends(&mut self, measured_from: Instant) {
+        let seconds = self.settings.limits.seconds.map(|secs| u64::from(secs) * NANOS_PER_SEC);
+        match self.end {
+            End::Client => {
+                if let Some(nanos) = seconds {
+                    self.timers.arm(Timer::TestEnd, measured_from.plus_nanos(nanos));
+                }
+                let limits = self.settings.limits;
+                let receives = self.accounts.streams().iter().any(|s| s.role() == Role::Receiver);
+                if receives && (limits.bytes.is_some() || limits.blocks.is_some()) {
+                    self.timers.arm(Timer::ReceiveCheck, measured_from.plus_nanos(SHORTEST_CHECK));
+                }
+            }
+            End::Server => {
+                if let Some(nanos) = seconds {
+                    let longest = nanos.saturating_add(self.deadlines.grace_ns);
+                    self.timers.arm(Timer::TestLimit, measured_from.plus_nanos(longest));
+                }
+            }
+        }
+    }
+
+    fn omit_until(&self, began: Instant) -> Instant {
+        began.plus_nanos(u64::from(self.settings.omit_secs) * NANOS_PER_SEC)
+    }
+
+    /// A sending client's share of the limit for the stream at `index` of its direction. A sending
+    /// server has none: it goes on until the client says that the test is over.
+    fn limit_of(&self, index: usize) -> Option<u64> {
+        if self.end == End::Server {
+            return None;
+        }
+        let settings = &self.settings;
+        let block_bytes = u64::from(settings.block_bytes);
+        let share = |amount: u64| {
+            let parallel = u64::from(settings.parallel);
+            amount / parallel + u64::from((index as u64) < amount % parallel)
+        };
+        let limits = settings.limits;
+        match (limits.bytes, limits.blocks) {
+            (None, None) => None,
+            (None, Some(blocks)) => Some(share(blocks).saturating_mul(block_bytes)),
+            (Some(bytes), _) if settings.protocol == Protocol::Tcp => Some(share(bytes)),
+            (Some(bytes), _) => Some(share(bytes.div_ceil(block_bytes)) * block_bytes),
+        }
+    }
+}
+
+/// How often received bytes are looked at when a limit holds for them.
+const SHORTEST_CHECK: u64 = NANOS_PER_SEC / 1000;
+const LONGEST_CHECK: u64 = NANOS_PER_SEC / 50;

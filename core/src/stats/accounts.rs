@@ -1,0 +1,191 @@
+//! The accounts of a whole test: samples of all streams go in, intervals, an omitted start and
+//! summaries come out. Direction is data here: nothing asks whether this end is client or server.
+
+use heapless::{String, Vec};
+
+use super::{CpuMeter, CpuTimes, Sample, StreamAccount, StreamState};
+use crate::protocol::results::{ReceivedResults, ResultsStream};
+use crate::report::{CpuUse, Span, StreamInterval, StreamSummary};
+use crate::test::{End, StreamId, TestSettings};
+use crate::time::Instant;
+
+/// The books of a test with at most `N` streams, both directions together.
+#[derive(Debug, Clone)]
+pub struct Accounts<const N: usize> {
+    streams: Vec<StreamAccount, N>,
+    /// Start of the omitted start, or of the measured part.
+    phase_began: Instant,
+    interval: Span,
+    omits: bool,
+    omitting: bool,
+    restarts: bool,
+    interval_omitted: bool,
+    duration_ns: u64,
+    cpu_meter: CpuMeter,
+    cpu: CpuUse,
+    remote: Option<Remote>,
+}
+
+/// What the other end's results say about it as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// Its CPU use.
+    pub cpu: CpuUse,
+    /// Its congestion control.
+    pub congestion: Option<String<16>>,
+    /// It counts retransmits.
+    pub has_retransmits: bool,
+}
+
+impl<const N: usize> Accounts<N> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            streams: Vec::new(),
+            phase_began: Instant::ZERO,
+            interval: Span { start_ns: 0, end_ns: 0 },
+            omits: false,
+            omitting: false,
+            restarts: false,
+            interval_omitted: false,
+            duration_ns: 0,
+            cpu_meter: CpuMeter::new(Instant::ZERO, CpuTimes { user_ns: 0, system_ns: 0 }),
+            cpu: CpuUse { total_micropercent: 0, user_micropercent: 0, system_micropercent: 0 },
+            remote: None,
+        }
+    }
+
+    /// The streams in order of creation.
+    pub fn streams(&self) -> &[StreamAccount] {
+        &self.streams
+    }
+
+    /// One stream's part of the last interval.
+    pub fn interval(&self, index: usize) -> Option<StreamInterval> {
+        Some(self.streams.get(index)?.interval(self.interval, self.interval_omitted))
+    }
+
+    /// One stream's totals so far, the omitted start left out.
+    pub fn summary(&self, index: usize) -> Option<StreamSummary> {
+        Some(self.streams.get(index)?.summary(self.duration_ns))
+    }
+
+    /// Length of the measured part so far, up to the last sample, nanoseconds.
+    pub const fn duration_ns(&self) -> u64 {
+        self.duration_ns
+    }
+
+    /// CPU use of this end, complete once the test is measured.
+    pub const fn cpu(&self) -> CpuUse {
+        self.cpu
+    }
+
+    /// What the other end said about itself, once its results are here.
+    pub const fn remote(&self) -> Option<&Remote> {
+        self.remote.as_ref()
+    }
+
+    /// Opens the books: the clock runs from `now`.
+    ///
+    /// # Errors
+    /// Gives back the settings' number of streams if there is no room for them.
+    pub(crate) fn start(
+        &mut self,
+        now: Instant,
+        end: End,
+        settings: &TestSettings,
+    ) -> Result<(), usize> {
+        let count = settings.stream_count();
+        for index in 0..count {
+            let account =
+                StreamAccount::new(StreamId::from_index(index), settings.role(end, index));
+            self.streams.push(account).map_err(|_| count)?;
+        }
+        self.phase_began = now;
+        self.omits = settings.omit_secs > 0;
+        self.omitting = self.omits;
+        Ok(())
+    }
+
+    pub(crate) fn begin_cpu(&mut self, now: Instant, cpu: CpuTimes) {
+        self.cpu_meter = CpuMeter::new(now, cpu);
+    }
+
+    /// Ends an interval at `now`.
+    pub(crate) fn cut(&mut self, now: Instant, samples: &[Sample]) -> Span {
+        let start_ns = if self.restarts { 0 } else { self.interval.end_ns };
+        self.restarts = false;
+        self.interval = Span { start_ns, end_ns: now.nanos_since(self.phase_began) };
+        self.interval_omitted = self.omitting;
+        for (stream, sample) in self.streams.iter_mut().zip(samples) {
+            stream.cut(*sample);
+        }
+        if !self.omitting {
+            self.duration_ns = self.interval.end_ns;
+        }
+        self.interval
+    }
+
+    /// The omitted start is not over yet.
+    pub(crate) const fn is_omitting(&self) -> bool {
+        self.omitting
+    }
+
+    /// What the last interval moved on all streams together, bytes.
+    pub(crate) fn interval_bytes(&self) -> u64 {
+        let span = self.interval;
+        self.streams.iter().map(|stream| stream.interval(span, false).bytes).sum()
+    }
+
+    /// Ends the omitted start at the last sample, taken at `now`: counting begins anew.
+    pub(crate) fn end_omit(&mut self, now: Instant) {
+        self.omitting = false;
+        self.restarts = true;
+        self.phase_began = now;
+        for stream in &mut self.streams {
+            stream.end_omit();
+        }
+    }
+
+    pub(crate) fn finish_cpu(&mut self, now: Instant, cpu: CpuTimes) {
+        self.cpu = self.cpu_meter.usage(now, cpu);
+    }
+
+    pub(crate) fn set_state(&mut self, id: StreamId, state: StreamState) {
+        if let Some(stream) = self.streams.get_mut(id.index()) {
+            stream.state = state;
+        }
+    }
+
+    /// Bytes and blocks received since the omitted start, according to `samples`.
+    pub(crate) fn received(&self, samples: &[Sample]) -> (u64, u64) {
+        use crate::test::Role::Receiver;
+        let receivers = self.streams.iter().zip(samples).filter(|(s, _)| s.role() == Receiver);
+        receivers.fold((0, 0), |(bytes, blocks), (stream, sample)| {
+            (bytes + stream.measured_bytes(sample), blocks + stream.measured_blocks(sample))
+        })
+    }
+
+    /// This end's line for a stream in its results document.
+    pub(crate) fn results(&self, index: usize) -> ResultsStream {
+        self.streams[index].results(self.duration_ns)
+    }
+
+    /// Takes the other end's results.
+    ///
+    /// # Errors
+    /// Gives back the number of a stream that does not exist.
+    pub(crate) fn apply_remote(&mut self, results: &ReceivedResults<N>) -> Result<(), u32> {
+        for peer in &results.streams {
+            let stream = StreamId::from_number(peer.number)
+                .and_then(|id| self.streams.get_mut(id.index()))
+                .ok_or(peer.number)?;
+            stream.apply_remote(peer, self.omits);
+        }
+        self.remote = Some(Remote {
+            cpu: results.cpu,
+            congestion: results.congestion.clone(),
+            has_retransmits: results.sender_has_retransmits == Some(true),
+        });
+        Ok(())
+    }
+}

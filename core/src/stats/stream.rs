@@ -1,0 +1,233 @@
+//! The account of one stream: the last two samples, what the omitted start took, and what the peer
+//! said. Everything reported is a difference of these.
+
+use super::{Sample, Tally, TcpStats};
+use crate::protocol::results::ResultsStream;
+use crate::report::{
+    Datagrams, SideSummary, Span, StreamInterval, StreamSummary, TcpInterval, TcpSummary,
+};
+use crate::test::{Role, StreamId};
+
+/// Whether a stream still moves data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum StreamState {
+    /// It does, or may.
+    Flowing,
+    /// A sender that has sent all it should.
+    LimitReached,
+    /// It broke or was closed.
+    Closed,
+}
+
+/// One stream's books.
+#[derive(Debug, Clone)]
+pub struct StreamAccount {
+    id: StreamId,
+    role: Role,
+    pub(super) state: StreamState,
+    /// At the end of the interval before the last.
+    previous: Sample,
+    /// At the end of the last interval.
+    last: Sample,
+    /// At the end of the omitted start.
+    omitted: Sample,
+    extremes: TcpExtremes,
+    remote: Option<SideSummary>,
+}
+
+impl StreamAccount {
+    pub(super) fn new(id: StreamId, role: Role) -> Self {
+        Self {
+            id,
+            role,
+            state: StreamState::Flowing,
+            previous: Sample::default(),
+            last: Sample::default(),
+            omitted: Sample::default(),
+            extremes: TcpExtremes::default(),
+            remote: None,
+        }
+    }
+
+    /// The stream's number.
+    pub const fn id(&self) -> StreamId {
+        self.id
+    }
+
+    /// What this end does on it.
+    pub const fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether it still moves data.
+    pub const fn state(&self) -> StreamState {
+        self.state
+    }
+
+    pub(super) fn cut(&mut self, sample: Sample) {
+        self.previous = core::mem::replace(&mut self.last, sample);
+        if let Some(tcp) = &sample.tcp {
+            self.extremes.record(tcp);
+        }
+    }
+
+    pub(super) fn end_omit(&mut self) {
+        self.omitted = self.last;
+        self.extremes = TcpExtremes::default();
+    }
+
+    /// Bytes since the omitted start, up to `sample`.
+    pub(super) fn measured_bytes(&self, sample: &Sample) -> u64 {
+        sample.tally.bytes.saturating_sub(self.omitted.tally.bytes)
+    }
+
+    /// Blocks since the omitted start, up to `sample`.
+    pub(super) fn measured_blocks(&self, sample: &Sample) -> u64 {
+        sample.tally.blocks.saturating_sub(self.omitted.tally.blocks)
+    }
+
+    pub(super) fn interval(&self, span: Span, omitted: bool) -> StreamInterval {
+        StreamInterval {
+            id: self.id,
+            role: self.role,
+            span,
+            omitted,
+            bytes: self.last.tally.bytes.saturating_sub(self.previous.tally.bytes),
+            datagrams: self.datagrams(&self.previous.tally),
+            tcp: self.sender_tcp().map(|tcp| TcpInterval {
+                retransmits: retransmits_between(&self.previous, &self.last),
+                cwnd_bytes: tcp.cwnd_bytes,
+                snd_wnd_bytes: tcp.snd_wnd_bytes,
+                rtt_us: tcp.rtt_us,
+                rttvar_us: tcp.rttvar_us,
+                pmtu_bytes: tcp.pmtu_bytes,
+                reordering: tcp.reordering,
+            }),
+        }
+    }
+
+    pub(super) fn summary(&self, duration_ns: u64) -> StreamSummary {
+        StreamSummary {
+            id: self.id,
+            role: self.role,
+            local: SideSummary {
+                bytes: self.measured_bytes(&self.last),
+                duration_ns: Some(duration_ns),
+                datagrams: self.datagrams(&self.omitted.tally),
+                retransmits: self.retransmits(),
+            },
+            remote: self.remote,
+            tcp: self.sender_tcp().and_then(|tcp| self.extremes.summary(tcp)),
+        }
+    }
+
+    /// This end's line of the results document.
+    pub(super) fn results(&self, duration_ns: u64) -> ResultsStream {
+        let (last, omitted) = (&self.last.tally, &self.omitted.tally);
+        let receives = self.role == Role::Receiver;
+        let if_receiving = |value| if receives { value } else { 0 };
+        ResultsStream {
+            number: self.id.number(),
+            bytes: self.measured_bytes(&self.last),
+            retransmits: self.retransmits(),
+            jitter_ns: if_receiving(last.jitter_ns),
+            lost: if_receiving(last.lost),
+            omitted_lost: Some(if_receiving(omitted.lost.min(last.lost))),
+            packets: last.packets,
+            omitted_packets: Some(omitted.packets),
+            start_ns: Some(0),
+            end_ns: Some(duration_ns),
+        }
+    }
+
+    /// Takes the peer's line of its results; `omits` says that the test had an omitted start.
+    pub(super) fn apply_remote(&mut self, peer: &ResultsStream, omits: bool) {
+        let lost = match peer.omitted_lost {
+            Some(omitted) => Some(peer.lost.saturating_sub(omitted)),
+            // Peers up to 3.13 do not say how much of the loss fell into the omitted start.
+            None if omits && peer.lost > 0 => None,
+            None => Some(peer.lost),
+        };
+        let receives = self.role == Role::Sender;
+        self.remote = Some(SideSummary {
+            bytes: peer.bytes,
+            duration_ns: match (peer.start_ns, peer.end_ns) {
+                (Some(start), Some(end)) if end > start => Some(end - start),
+                _ => None,
+            },
+            datagrams: Datagrams {
+                packets: peer.packets.saturating_sub(peer.omitted_packets.unwrap_or(0)),
+                lost: if receives { lost } else { Some(0) },
+                out_of_order: None,
+                duplicates: None,
+                jitter_ns: if receives { peer.jitter_ns } else { 0 },
+            },
+            retransmits: if receives { None } else { peer.retransmits },
+        });
+    }
+
+    fn retransmits(&self) -> Option<u64> {
+        self.sender_tcp()?;
+        retransmits_between(&self.omitted, &self.last)
+    }
+
+    fn sender_tcp(&self) -> Option<&TcpStats> {
+        self.last.tcp.as_ref().filter(|_| self.role == Role::Sender)
+    }
+
+    /// Counts from `since` up to the last sample. A late datagram repairs an earlier interval's
+    /// loss, so an interval's own loss is held at zero.
+    fn datagrams(&self, since: &Tally) -> Datagrams {
+        let last = &self.last.tally;
+        let receives = self.role == Role::Receiver;
+        let grown = |to: u64, from: u64| to.saturating_sub(from);
+        Datagrams {
+            packets: grown(last.packets, since.packets),
+            lost: Some(if receives { grown(last.lost, since.lost) } else { 0 }),
+            out_of_order: receives.then(|| grown(last.out_of_order, since.out_of_order)),
+            duplicates: receives.then(|| grown(last.duplicates, since.duplicates)),
+            jitter_ns: last.jitter_ns,
+        }
+    }
+}
+
+fn retransmits_between(from: &Sample, to: &Sample) -> Option<u64> {
+    let total = |sample: &Sample| sample.tcp.and_then(|tcp| tcp.retransmits);
+    Some(total(to)?.saturating_sub(total(from).unwrap_or(0)))
+}
+
+/// Extremes of the kernel's view over the samples of the measured part.
+#[derive(Debug, Clone, Copy, Default)]
+struct TcpExtremes {
+    max_cwnd_bytes: u64,
+    max_snd_wnd_bytes: u64,
+    max_rtt_us: u32,
+    min_rtt_us: Option<u32>,
+    rtt_sum_us: u64,
+    rtt_count: u64,
+}
+
+impl TcpExtremes {
+    fn record(&mut self, tcp: &TcpStats) {
+        self.max_cwnd_bytes = self.max_cwnd_bytes.max(tcp.cwnd_bytes.unwrap_or(0));
+        self.max_snd_wnd_bytes = self.max_snd_wnd_bytes.max(tcp.snd_wnd_bytes.unwrap_or(0));
+        if let Some(rtt_us) = tcp.rtt_us {
+            self.max_rtt_us = self.max_rtt_us.max(rtt_us);
+            self.min_rtt_us = Some(self.min_rtt_us.map_or(rtt_us, |min| min.min(rtt_us)));
+            self.rtt_sum_us += u64::from(rtt_us);
+            self.rtt_count += 1;
+        }
+    }
+
+    fn summary(&self, last: &TcpStats) -> Option<TcpSummary> {
+        Some(TcpSummary {
+            max_cwnd_bytes: self.max_cwnd_bytes,
+            max_snd_wnd_bytes: self.max_snd_wnd_bytes,
+            max_rtt_us: self.max_rtt_us,
+            min_rtt_us: self.min_rtt_us?,
+            mean_rtt_us: (self.rtt_sum_us / self.rtt_count) as u32,
+            reordering: last.reordering,
+        })
+    }
+}
