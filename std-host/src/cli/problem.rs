@@ -11,26 +11,6 @@ use linerate_core::protocol::error_text;
 
 use super::Stop;
 
-/// iperf3's error numbers that only a command line meets; numbers are never reused.
-pub(super) mod number {
-    pub(in crate::cli) const BOTH_ROLES: i32 = 1;
-    pub(in crate::cli) const NO_ROLE: i32 = 2;
-    pub(in crate::cli) const SERVER_ONLY: i32 = 3;
-    pub(in crate::cli) const CLIENT_ONLY: i32 = 4;
-    pub(in crate::cli) const INTERVAL: i32 = 9;
-    pub(in crate::cli) const END_CONDITIONS: i32 = 16;
-    pub(in crate::cli) const FORMAT: i32 = 24;
-    pub(in crate::cli) const REVERSE_BIDIR: i32 = 25;
-    pub(in crate::cli) const PORT: i32 = 26;
-    pub(in crate::cli) const UNIT: i32 = 38;
-    pub(in crate::cli) const DSCP: i32 = 40;
-}
-
-/// iperf3's words for an error number.
-pub(super) fn iperf3_text(number: i32) -> String {
-    error_text::text(number).expect("every number of this command has a text").into()
-}
-
 /// One fault of a command line.
 #[derive(Debug)]
 pub(super) struct Problem {
@@ -66,7 +46,7 @@ impl Problem {
             }
             ErrorKind::TooManyValues => Self::new(spelling(&name, value), "takes no value"),
             ErrorKind::UnknownArgument => {
-                Self::new(arg, unknown(arg, text(ContextKind::SuggestedArg), command))
+                Self::new(visible(arg), unknown(arg, text(ContextKind::SuggestedArg), command))
             }
             _ => {
                 let rendered = error.render().to_string();
@@ -91,6 +71,11 @@ impl Problem {
     }
 }
 
+/// iperf3's words for an error number.
+pub(super) fn iperf3_text(number: i32) -> String {
+    error_text::text(number).expect("every number of this command has a text").into()
+}
+
 /// How messages call an option: by its letter, if it has one.
 pub(super) fn option_name(arg: &Arg) -> String {
     match (arg.get_short(), arg.get_long()) {
@@ -100,9 +85,13 @@ pub(super) fn option_name(arg: &Arg) -> String {
     }
 }
 
-/// An option and its value, an empty one visibly so.
+/// An option and its value.
 pub(super) fn spelling(name: &str, value: &str) -> String {
-    format!("{name} {}", if value.is_empty() { "''" } else { value })
+    format!("{name} {}", visible(value))
+}
+
+fn visible(word: &str) -> &str {
+    if word.is_empty() { "''" } else { word }
 }
 
 /// The option that clap shows as `--time <SECONDS>`.
@@ -125,4 +114,19 @@ fn unknown(arg: &str, suggested: &str, command: &clap::Command) -> String {
         "" => "unknown option".into(),
         suggested => format!("unknown option, did you mean {suggested}?"),
     }
+}
+
+/// iperf3's error numbers that only a command line meets; each is stable since it appeared.
+pub(super) mod number {
+    pub(in crate::cli) const BOTH_ROLES: i32 = 1;
+    pub(in crate::cli) const NO_ROLE: i32 = 2;
+    pub(in crate::cli) const SERVER_ONLY: i32 = 3;
+    pub(in crate::cli) const CLIENT_ONLY: i32 = 4;
+    pub(in crate::cli) const INTERVAL: i32 = 9;
+    pub(in crate::cli) const END_CONDITIONS: i32 = 16;
+    pub(in crate::cli) const FORMAT: i32 = 24;
+    pub(in crate::cli) const REVERSE_BIDIR: i32 = 25;
+    pub(in crate::cli) const PORT: i32 = 26;
+    pub(in crate::cli) const UNIT: i32 = 38;
+    pub(in crate::cli) const DSCP: i32 = 40;
 }

@@ -212,6 +212,14 @@ fn the_answer_is_one_line_whatever_was_typed() {
     assert_eq!(stop, Stop::Usage(line));
 }
 
+#[test]
+fn an_empty_word_is_visible() {
+    let args = ["linerate", "-c", "host", ""];
+    let stop = parse(args.into_iter().map(OsString::from)).expect_err("no option");
+    let line = "linerate: parameter error - '': unexpected word, options begin with -";
+    assert_eq!(stop, Stop::Usage(line.into()));
+}
+
 #[cfg(unix)]
 #[test]
 fn an_argument_that_is_not_utf8_is_refused() {
