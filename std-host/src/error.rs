@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 
-use linerate_core::session::SessionError;
+use linerate_core::protocol::code::error_number;
+use linerate_core::session::{Refusal, SessionError};
 
 /// Why a test or a server could not do its work.
 #[derive(Debug, Clone)]
@@ -55,6 +56,40 @@ impl Error {
     pub fn system(what: impl Into<String>, error: &io::Error) -> Self {
         Self::System { what: what.into(), message: error.to_string() }
     }
+
+    /// The class that this error belongs to.
+    pub const fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
+            Self::Connect { .. } => ExitCode::Connect,
+            Self::Session(error) => session_exit_code(error),
+        }
+    }
+}
+
+/// A server may refuse with iperf3's numbers before the test or break it off with them later: the
+/// numbers that only a running test can earn count as broken off.
+const fn session_exit_code(error: &SessionError) -> ExitCode {
+    match error {
+        SessionError::Interrupted | SessionError::Terminated(_) => ExitCode::Aborted,
+        SessionError::Refused(Refusal::Busy) => ExitCode::Refused,
+        SessionError::Refused(Refusal::Error(error)) | SessionError::Denied(error) => {
+            match error.number {
+                error_number::AUTH => ExitCode::Authentication,
+                error_number::CLIENT_TERMINATED => ExitCode::Aborted,
+                error_number::NO_DATA
+                | error_number::DURATION_EXPIRED
+                | error_number::RECV_RESULTS
+                | error_number::CREATE_STREAM
+                | error_number::STREAM_ID => ExitCode::Partial,
+                _ => ExitCode::Refused,
+            }
+        }
+        SessionError::Peer(_)
+        | SessionError::ControlClosed(_)
+        | SessionError::TimedOut(_)
+        | SessionError::Stream { .. } => ExitCode::Partial,
+    }
 }
 
 impl fmt::Display for Error {
@@ -69,3 +104,43 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_core::protocol::code::ServerError;
+    use linerate_core::test::{End, StreamId};
+
+    #[test]
+    fn every_class_has_its_exit_code() {
+        use SessionError::{Denied, Interrupted, Refused, Stream, Terminated};
+        let refused = |number| Refused(Refusal::Error(ServerError::new(number)));
+        let refusal = [
+            (Refused(Refusal::Busy), 3),
+            (refused(error_number::MAX_DURATION), 3),
+            (refused(error_number::TOTAL_RATE), 3),
+            (Denied(ServerError::new(error_number::STREAM_COUNT)), 3),
+            (refused(error_number::AUTH), 4),
+            (Denied(ServerError::new(error_number::AUTH)), 4),
+            (Interrupted, 5),
+            (Terminated(End::Client), 5),
+            (Terminated(End::Server), 5),
+            (refused(error_number::DURATION_EXPIRED), 6),
+            (Stream { id: StreamId::from_index(0), code: 0 }, 6),
+        ];
+        for (error, code) in refusal {
+            assert_eq!(Error::Session(error).exit_code() as u8, code, "{error:?}");
+        }
+        assert_eq!(Error::Usage("-t x".into()).exit_code() as u8, 1);
+        let system = Error::system("port 5201", &io::Error::from(io::ErrorKind::AddrInUse));
+        assert_eq!(system.exit_code() as u8, 1);
+        let connect = Error::Connect { server: "192.0.2.1:5201".into(), message: "refused".into() };
+        assert_eq!(connect.exit_code() as u8, 2);
+    }
+}

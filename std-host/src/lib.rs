@@ -1,5 +1,8 @@
 //! linerate as a library: run a client or a server, watch it, cancel it. Nothing here exits the
 //! process or keeps global state.
 
+pub mod cli;
+pub mod config;
 pub mod error;
 pub mod report;
+pub mod system_info;

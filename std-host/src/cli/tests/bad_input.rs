@@ -1,0 +1,231 @@
+use super::*;
+
+const BLOCK: &str = "block size too large (maximum = 1048576 bytes)";
+const BURST: &str = "invalid burst count (maximum = 1000)";
+const CLIENT_ONLY: &str = "some option you are trying to set is client only";
+const COUNT: &str = "must be 0 or more, and less than 2^63";
+const DATAGRAM: &str = "block size invalid (minimum = 16 bytes, maximum = 65507 bytes)";
+const DSCP: &str = "bad DSCP value (numeric: 0-63 inclusive, symbolic: one of [af11-13, af21-23, \
+                    af31-33, af41-43, cs1-7, ef, va, lowdelay, throughput, reliability])";
+const ENDS: &str = "only one test end condition (-t, -n, -k) may be specified";
+const FORMAT: &str = "bad format specifier (valid formats are in the set [kmgtKMGT])";
+const HOST: &str = "must be a name or an address";
+const INTERVAL: &str = "invalid report interval (min = 0.1, max = 60 seconds)";
+const MSS: &str = "TCP MSS must be 0 to 32767 bytes";
+const OMIT: &str = "bogus value for --omit (maximum = 600 seconds)";
+const PORT: &str = "port number must be between 1 and 65535 inclusive";
+const RATE: &str = "must be 0 or more, and less than 2^63 bits per second";
+const SERVER_ONLY: &str = "some option you are trying to set is server only";
+const STREAMS: &str = "invalid number of parallel streams (min = 1, max = 128)";
+const TIME: &str = "test duration valid values are 0 to 86400 seconds";
+const TIMEOUT: &str = "must be 1 to 2147483647 milliseconds";
+const TOS: &str = "bad TOS value (must be between 0 and 255 inclusive)";
+const WINDOW: &str = "socket buffer size must be 0 to 536870912 bytes";
+const WINDOW_MAX: &str = "socket buffer size too large (maximum = 536870912 bytes)";
+
+/// Each row: what follows `linerate`, then the line without its beginning.
+fn check(rows: &[(&str, &str, &str)]) {
+    for (options, seen, allowed) in rows {
+        let line = match *seen {
+            "" => format!("linerate: parameter error - {allowed}"),
+            _ => format!("linerate: parameter error - {seen}: {allowed}"),
+        };
+        let stop = parse_line(&format!("linerate {options}")).expect_err(options);
+        assert_eq!(stop, Stop::Usage(line), "{options}");
+        assert_eq!(stop.exit_code() as u8, 1);
+    }
+}
+
+#[test]
+fn one_role_is_needed() {
+    let none = "must either be a client (-c) or server (-s)";
+    let both = "cannot be both server and client";
+    check(&[
+        ("", "", none),
+        ("-V -t 5", "", none),
+        ("-s -c host", "-s -c host", both),
+        ("-c host -s", "-s -c host", both),
+        ("--client=", "-c ''", HOST),
+        ("-s -B=", "-B ''", HOST),
+    ]);
+}
+
+#[test]
+fn a_number_is_read_to_its_last_character() {
+    check(&[
+        ("-c host -t abc", "-t abc", TIME),
+        ("-c host -t 1.5", "-t 1.5", TIME),
+        ("-c host -t 10s", "-t 10s", TIME),
+        ("-c host --time=", "-t ''", TIME),
+        ("-c host -p 80x", "-p 80x", PORT),
+        ("-s -p 80x", "-p 80x", PORT),
+        ("-c host -i 1s", "-i 1s", INTERVAL),
+        ("-c host -i nan", "-i nan", INTERVAL),
+        ("-c host -O x", "-O x", OMIT),
+        ("-c host -P 2x", "-P 2x", STREAMS),
+        ("-c host -M abc", "-M abc", MSS),
+        ("-c host -S 08", "-S 08", TOS),
+        ("-c host -S 0x", "-S 0x", TOS),
+        ("-c host -S 0x+5", "-S 0x+5", TOS),
+        ("-c host -S 72x", "-S 72x", TOS),
+        ("-c host --dscp 46x", "--dscp 46x", DSCP),
+        ("-c host -b 1M/x", "-b 1M/x", BURST),
+    ]);
+}
+
+#[test]
+fn a_unit_is_one_of_four_letters() {
+    for option in ["-b", "-n", "-k", "-l", "-w", "--connect-timeout"] {
+        for (value, number) in [("abc", "abc"), ("10%", "10%"), ("1q", "1q")] {
+            let allowed =
+                format!("invalid unit value or suffix: '{number}' (a number, then k, m, g or t)");
+            let (options, seen) =
+                (format!("-c host {option} {value}"), format!("{option} {value}"));
+            check(&[(&options, &seen, &allowed)]);
+        }
+    }
+    let no_rate = "invalid unit value or suffix: '' (a number, then k, m, g or t)";
+    check(&[("-c host -b /5", "-b /5", no_rate)]);
+}
+
+#[test]
+fn a_number_keeps_its_range() {
+    check(&[
+        ("-c host -t -1", "-t -1", TIME),
+        ("-c host -t -40", "-t -40", TIME),
+        ("-c host -t 86401", "-t 86401", TIME),
+        ("-c host -t 4294967295", "-t 4294967295", TIME),
+        ("-c host -p 0", "-p 0", PORT),
+        ("-s -p 0", "-p 0", PORT),
+        ("-s -p 65536", "-p 65536", PORT),
+        ("-c host -p -5", "-p -5", PORT),
+        ("-c host -i 0.05", "-i 0.05", INTERVAL),
+        ("-s -i 61", "-i 61", INTERVAL),
+        ("-c host -i -1", "-i -1", INTERVAL),
+        ("-c host -O 601", "-O 601", OMIT),
+        ("-c host -O -1", "-O -1", OMIT),
+        ("-c host -P 0", "-P 0", STREAMS),
+        ("-c host -P -3", "-P -3", STREAMS),
+        ("-c host -P 129", "-P 129", STREAMS),
+        ("-c host -M -1", "-M -1", MSS),
+        ("-c host -M 40000", "-M 40000", "TCP MSS too large (maximum = 32767 bytes)"),
+        ("-c host -S 256", "-S 256", TOS),
+        ("-c host -S -1", "-S -1", TOS),
+        ("-c host --dscp 64", "--dscp 64", DSCP),
+        ("-c host --dscp af14", "--dscp af14", DSCP),
+        ("-c host --dscp cs8", "--dscp cs8", DSCP),
+        ("-c host -w -1", "-w -1", WINDOW),
+        ("-c host -w 513M", "-w 513M", WINDOW_MAX),
+        ("-c host -w 8G", "-w 8G", WINDOW_MAX),
+        ("-c host -b -1", "-b -1", RATE),
+        ("-c host -b 1e30", "-b 1e30", RATE),
+        ("-c host -b 1M/0", "-b 1M/0", BURST),
+        ("-c host -b 1M/1001", "-b 1M/1001", BURST),
+        ("-c host -n -1", "-n -1", COUNT),
+        ("-c host -k 1e30", "-k 1e30", COUNT),
+        ("-c host --connect-timeout 0", "--connect-timeout 0", TIMEOUT),
+        ("-c host --connect-timeout -1", "--connect-timeout -1", TIMEOUT),
+        ("-c host --connect-timeout 3G", "--connect-timeout 3G", TIMEOUT),
+        ("-c host -f q", "-f q", FORMAT),
+        ("-c host -fq-rate 1M", "-f q-rate", FORMAT),
+        ("-s --format=", "-f ''", FORMAT),
+        ("-c host --congestion=", "-C ''", "must be the name of a congestion control algorithm"),
+    ]);
+}
+
+#[test]
+fn a_block_fits_the_protocol_wherever_it_stands() {
+    check(&[
+        ("-c host -u -l 15", "-l 15", DATAGRAM),
+        ("-c host -l 15 -u", "-l 15", DATAGRAM),
+        ("-c host -l 65508 -u", "-l 65508", DATAGRAM),
+        ("-c host -u -l -1", "-l -1", DATAGRAM),
+        ("-c host -l 2M", "-l 2M", BLOCK),
+        ("-c host -l 1048577", "-l 1048577", BLOCK),
+        ("-c host -l -1", "-l -1", BLOCK),
+        ("-c host -l 1e30", "-l 1e30", BLOCK),
+    ]);
+}
+
+#[test]
+fn an_option_of_the_other_role_is_named() {
+    check(&[
+        ("-s -u", "-u", CLIENT_ONLY),
+        ("-b 1G -s", "-b 1G", CLIENT_ONLY),
+        ("-s -t 5", "-t 5", CLIENT_ONLY),
+        ("-s -R", "-R", CLIENT_ONLY),
+        ("-s -T x", "-T x", CLIENT_ONLY),
+        ("-s --get-server-output", "--get-server-output", CLIENT_ONLY),
+        ("-s --connect-timeout 5", "--connect-timeout 5", CLIENT_ONLY),
+        ("-c host -1", "-1", SERVER_ONLY),
+        ("--one-off -c host", "-1", SERVER_ONLY),
+        // A value that is bad for any role comes first, as in iperf3.
+        ("-s -t x", "-t x", TIME),
+    ]);
+}
+
+#[test]
+fn options_that_exclude_each_other_are_named_together() {
+    let both = "cannot be both reverse and bidirectional";
+    check(&[
+        ("-c host -R --bidir", "-R --bidir", both),
+        ("-c host --bidir -R", "-R --bidir", both),
+        ("-c host -n 1M -t 5", "-t 5 -n 1M", ENDS),
+        ("-c host -t 0 -k 5", "-t 0 -k 5", ENDS),
+        ("-c host -n 1M -k 5", "-n 1M -k 5", ENDS),
+        ("-c host -k 1 -t 5 -n 1", "-t 5 -n 1 -k 1", ENDS),
+    ]);
+}
+
+#[test]
+fn no_option_takes_the_next_one_as_its_value() {
+    check(&[
+        ("-c host -i -u", "-i", "needs a value (SECONDS)"),
+        ("-c host -i", "-i", "needs a value (SECONDS)"),
+        ("-c host --time --udp", "-t", "needs a value (SECONDS)"),
+        ("-c -u", "-c", "needs a value (HOST)"),
+        ("-c host -T -u", "-T", "needs a value (TEXT)"),
+        ("-c host --extra-data", "--extra-data", "needs a value (TEXT)"),
+        ("-c host --udp=1", "-u 1", "takes no value"),
+    ]);
+}
+
+#[test]
+fn a_word_that_is_no_option_is_refused() {
+    let versions = "ambiguous option, could be --version4, --version6, --verbose, --version";
+    check(&[
+        ("-c host --tme 5", "--tme", "unknown option, did you mean --time?"),
+        ("-c host --nonsense", "--nonsense", "unknown option"),
+        ("-c host -x", "-x", "unknown option"),
+        ("-c host -ux", "-x", "unknown option"),
+        ("-c host --ver", "--ver", versions),
+        ("-c host --bi", "--bi", "ambiguous option, could be --bind, --bidir, --bitrate"),
+        ("-c host stray", "stray", "unexpected word, options begin with -"),
+    ]);
+}
+
+#[test]
+fn the_answer_is_one_line_whatever_was_typed() {
+    let args = ["iperf3", "-c", "host", "-t", "1\n2\u{1b}[0m"];
+    let stop = parse(args.into_iter().map(OsString::from)).expect_err("no number");
+    let line = format!(r"iperf3: parameter error - -t 1\n2\u{{1b}}[0m: {TIME}");
+    assert_eq!(stop, Stop::Usage(line));
+}
+
+#[test]
+fn an_empty_word_is_visible() {
+    let args = ["linerate", "-c", "host", ""];
+    let stop = parse(args.into_iter().map(OsString::from)).expect_err("no option");
+    let line = "linerate: parameter error - '': unexpected word, options begin with -";
+    assert_eq!(stop, Stop::Usage(line.into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_utf8_is_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let args = ["linerate".into(), "-c".into(), OsString::from_vec(vec![b'h', 0xff])];
+    let stop = parse(args.into_iter()).expect_err("not UTF-8");
+    let line = "linerate: parameter error - h\u{fffd}: must be valid UTF-8";
+    assert_eq!(stop, Stop::Usage(line.into()));
+}

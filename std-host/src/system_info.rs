@@ -1,0 +1,57 @@
+//! One line that tells a reader of a result which machine and system it came from, in the order of
+//! `uname -a`: system, host, release, version, machine. iperf3 prints the same line with `-V` and in
+//! its document.
+
+/// The line for this machine, such as `Linux host 6.1.0 #1 SMP Debian x86_64`. What the system does
+/// not tell is left out.
+pub fn system_info() -> String {
+    let kernel = |name| {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
+        Some(text.trim().to_owned()).filter(|word| !word.is_empty())
+    };
+    line([
+        kernel("ostype").unwrap_or_else(|| system_name().into()),
+        kernel("hostname").or_else(host_variable).unwrap_or_default(),
+        kernel("osrelease").unwrap_or_default(),
+        kernel("version").unwrap_or_default(),
+        kernel("arch").unwrap_or_else(|| std::env::consts::ARCH.into()),
+    ])
+}
+
+fn line(words: [String; 5]) -> String {
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The name that `uname` would give.
+fn system_name() -> &'static str {
+    match std::env::consts::OS {
+        "linux" | "android" => "Linux",
+        "macos" | "ios" => "Darwin",
+        "freebsd" => "FreeBSD",
+        "windows" => "Windows",
+        other => other,
+    }
+}
+
+/// Where systems without `/proc` keep the name of the host.
+fn host_variable() -> Option<String> {
+    ["COMPUTERNAME", "HOSTNAME"].into_iter().find_map(|name| std::env::var(name).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_system_first_and_stays_on_one_line() {
+        let info = system_info();
+        assert!(info.starts_with(system_name()), "{info}");
+        assert!(!info.contains('\n') && !info.ends_with(' '), "{info:?}");
+    }
+
+    #[test]
+    fn unknown_words_leave_no_gap() {
+        let words = ["Darwin", "", "", "", "aarch64"].map(String::from);
+        assert_eq!(line(words), "Darwin aarch64");
+    }
+}
