@@ -51,7 +51,10 @@ mod tests {
     fn instants_convert_to_the_library_and_back() {
         let clock = Clock::new();
         let now = clock.now();
-        assert_eq!(clock.to_std(now + Duration::from_secs(5)), clock.to_std(now) + Duration::from_secs(5));
+        assert_eq!(
+            clock.to_std(now + Duration::from_secs(5)),
+            clock.to_std(now) + Duration::from_secs(5)
+        );
         assert_eq!(clock.to_std(Instant::ZERO), clock.start);
     }
 }

@@ -5,7 +5,15 @@
 mod clock;
 pub mod error;
 pub mod report;
-#[allow(dead_code, unused_imports, reason = "the control plane that uses it is a module of its own")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the control plane that uses it is a module of its own"
+)]
 mod stream;
-#[allow(dead_code, unused_imports, reason = "the control plane that uses it is a module of its own")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the control plane that uses it is a module of its own"
+)]
 mod sys;

@@ -100,9 +100,12 @@ impl Streams {
     /// Ends the threads and closes the sockets; returns when that is done.
     pub(crate) async fn close(mut self) {
         self.order(Order::Close);
-        let threads: Vec<_> = self.streams.drain(..).filter_map(|mut stream| stream.thread.take()).collect();
+        let threads: Vec<_> =
+            self.streams.drain(..).filter_map(|mut stream| stream.thread.take()).collect();
         // The threads end at once; a blocking task is the place to wait for them all the same.
-        let join = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
+        let join = tokio::task::spawn_blocking(move || {
+            threads.into_iter().for_each(|thread| drop(thread.join()))
+        });
         let _ = join.await;
     }
 
@@ -129,7 +132,14 @@ impl Stream {
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new()?);
         let (stopped_sender, stopped) = oneshot::channel();
-        let context = Context::new(plan.id, socket.socket().clone(), clock, shared.clone(), events, stopped_sender);
+        let context = Context::new(
+            plan.id,
+            socket.socket().clone(),
+            clock,
+            shared.clone(),
+            events,
+            stopped_sender,
+        );
         let payload = payload.clone();
         let work = move || {
             sys::prepare_thread();
@@ -171,7 +181,10 @@ impl Payload {
         let mut bytes = vec![0; len as usize];
         match self {
             Self::Random => getrandom::fill(&mut bytes).map_err(io::Error::other)?,
-            Self::Digits => bytes.iter_mut().zip(b"0123456789".iter().cycle()).for_each(|(to, from)| *to = *from),
+            Self::Digits => bytes
+                .iter_mut()
+                .zip(b"0123456789".iter().cycle())
+                .for_each(|(to, from)| *to = *from),
         }
         Ok(bytes.into())
     }

@@ -68,7 +68,9 @@ impl SocketOptions {
 
     /// Buffer sizes as the system reports them.
     pub(super) fn buffers(&self, socket: &Socket) -> SocketBuffers {
-        let bytes = |size: io::Result<usize>| size.map_or(0, |size| u32::try_from(size).unwrap_or(u32::MAX));
+        let bytes = |size: io::Result<usize>| {
+            size.map_or(0, |size| u32::try_from(size).unwrap_or(u32::MAX))
+        };
         SocketBuffers {
             requested: self.window_bytes.unwrap_or(0),
             send: bytes(socket.send_buffer_size()),
@@ -114,7 +116,10 @@ fn set_window(socket: &Socket, window: u32) -> Vec<Warning> {
     let asked = window as usize;
     [
         (send_limit, socket.set_send_buffer_size(asked).and_then(|()| socket.send_buffer_size())),
-        (receive_limit, socket.set_recv_buffer_size(asked).and_then(|()| socket.recv_buffer_size())),
+        (
+            receive_limit,
+            socket.set_recv_buffer_size(asked).and_then(|()| socket.recv_buffer_size()),
+        ),
     ]
     .into_iter()
     .filter_map(|(limit, size)| match size.map(sys::usable_buffer) {
@@ -141,7 +146,10 @@ mod tests {
 
     use super::*;
 
-    fn applied(settings: &TestSettings, congestion: Option<&str>) -> (Socket, SocketBuffers, Vec<Warning>) {
+    fn applied(
+        settings: &TestSettings,
+        congestion: Option<&str>,
+    ) -> (Socket, SocketBuffers, Vec<Warning>) {
         let kind = match settings.protocol {
             Protocol::Tcp => Type::STREAM,
             Protocol::Udp => Type::DGRAM,
@@ -156,7 +164,8 @@ mod tests {
     #[test]
     fn a_granted_window_is_no_clamp() {
         for protocol in [Protocol::Tcp, Protocol::Udp] {
-            let settings = TestSettings { window_bytes: Some(65_536), ..TestSettings::new(protocol) };
+            let settings =
+                TestSettings { window_bytes: Some(65_536), ..TestSettings::new(protocol) };
             let (_, buffers, warnings) = applied(&settings, None);
             assert_eq!(warnings, []);
             assert_eq!(buffers.requested, 65_536);
@@ -168,23 +177,33 @@ mod tests {
     #[test]
     fn a_clamped_window_names_both_limits() {
         let asked = linerate_core::test::MAX_WINDOW;
-        let settings = TestSettings { window_bytes: Some(asked), ..TestSettings::new(Protocol::Tcp) };
+        let settings =
+            TestSettings { window_bytes: Some(asked), ..TestSettings::new(Protocol::Tcp) };
         let (_, buffers, warnings) = applied(&settings, None);
-        let expected = [(buffers.send, "net.core.wmem_max"), (buffers.receive, "net.core.rmem_max")]
-            .map(|(size, limit)| Warning::BufferClamped { asked, got: size / 2, limit });
+        let expected =
+            [(buffers.send, "net.core.wmem_max"), (buffers.receive, "net.core.rmem_max")]
+                .map(|(size, limit)| Warning::BufferClamped { asked, got: size / 2, limit });
         assert_eq!(warnings, expected);
     }
 
     #[test]
     fn an_unknown_congestion_control_is_one_warning() {
         let (_, _, warnings) = applied(&TestSettings::new(Protocol::Tcp), Some("no such thing"));
-        assert!(matches!(warnings[..], [Warning::Unsupported { option: "--congestion", .. }]), "{warnings:?}");
+        assert!(
+            matches!(warnings[..], [Warning::Unsupported { option: "--congestion", .. }]),
+            "{warnings:?}"
+        );
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn socket_options_reach_the_socket() {
-        let settings = TestSettings { no_delay: true, mss_bytes: Some(1000), tos: 0x20, ..TestSettings::new(Protocol::Tcp) };
+        let settings = TestSettings {
+            no_delay: true,
+            mss_bytes: Some(1000),
+            tos: 0x20,
+            ..TestSettings::new(Protocol::Tcp)
+        };
         let (socket, _, warnings) = applied(&settings, None);
         assert_eq!(warnings, []);
         assert!(socket.tcp_nodelay().unwrap());

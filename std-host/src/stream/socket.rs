@@ -75,7 +75,11 @@ pub(crate) fn adopt_tcp(stream: TcpStream, options: &SocketOptions) -> io::Resul
 
 impl DataSocket {
     /// Wraps a connected, non-blocking socket that has its options already.
-    pub(super) fn new(socket: Socket, options: &SocketOptions, warnings: Vec<Warning>) -> io::Result<Self> {
+    pub(super) fn new(
+        socket: Socket,
+        options: &SocketOptions,
+        warnings: Vec<Warning>,
+    ) -> io::Result<Self> {
         let address = |address: socket2::SockAddr| {
             address.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
 use linerate_core::session::StreamEvent;
-use linerate_core::test::{Protocol, StreamId};
+use linerate_core::test::Protocol;
 use linerate_core::time::Instant;
 
 use super::outcome::{Remedy, remedy};
@@ -72,7 +72,13 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
 }
 
 /// Writes up to `bytes` in whole blocks; a block that the socket took in part is completed first.
-fn write_blocks(context: &Context, flow: &mut SendFlow, now: Instant, block: &[u8], bytes: u64) -> Turn {
+fn write_blocks(
+    context: &Context,
+    flow: &mut SendFlow,
+    now: Instant,
+    block: &[u8],
+    bytes: u64,
+) -> Turn {
     let mut left = bytes.min(TURN_BYTES.max(block.len() as u64));
     for _ in 0..TURN_CALLS {
         let offset = (flow.tally().bytes % block.len() as u64) as usize;
@@ -206,11 +212,6 @@ fn after(error: &io::Error) -> Turn {
 /// Small blocks are written one by one, as iperf3 does, but read together.
 fn buffer_len(block_bytes: u32) -> usize {
     (block_bytes as usize).clamp(128 << 10, 1 << 20)
-}
-
-/// Name of a stream's thread; systems cut it after 15 characters.
-pub(super) fn thread_name(prefix: &str, id: StreamId) -> String {
-    format!("{prefix}-{}", id.number())
 }
 
 /// Most system calls between two looks at the clock and the orders.

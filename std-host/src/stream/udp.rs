@@ -53,7 +53,12 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
 }
 
 /// Sends up to `count` datagrams, at most a batch.
-fn send_batch(context: &Context, flow: &mut SendFlow, datagram: &mut [u8], count: u64) -> io::Result<()> {
+fn send_batch(
+    context: &Context,
+    flow: &mut SendFlow,
+    datagram: &mut [u8],
+    count: u64,
+) -> io::Result<()> {
     for _ in 0..count.min(BATCH) {
         let now = context.clock.now();
         flow.write_header(now, 0, datagram);

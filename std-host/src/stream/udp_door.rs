@@ -35,7 +35,11 @@ pub(crate) enum Listen {
 
 impl Listen {
     /// A bound socket, non-blocking, its port shared with what `prepare` allows.
-    pub(crate) fn bind(self, kind: Type, prepare: fn(&Socket) -> io::Result<()>) -> io::Result<Socket> {
+    pub(crate) fn bind(
+        self,
+        kind: Type,
+        prepare: fn(&Socket) -> io::Result<()>,
+    ) -> io::Result<Socket> {
         match self {
             Self::At(address) => bind(kind, address, true, prepare),
             Self::Everywhere { port } => {

@@ -6,13 +6,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use libc::c_int;
-use linerate_core::stats::{CpuTimes, TcpStats};
+use linerate_core::stats::TcpStats;
 use socket2::Socket;
 
 use super::unix::{
     check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control, set_option, u32_at,
 };
 use super::{Arrived, Interest};
+
+pub(crate) use super::unix::{congestion, cpu_times, socket_number};
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("net.core.wmem_max", "net.core.rmem_max");
@@ -82,14 +84,6 @@ pub(crate) fn prepare_thread() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
 
-pub(crate) fn cpu_times() -> CpuTimes {
-    super::unix::cpu_times()
-}
-
-pub(crate) fn socket_number(socket: &Socket) -> i32 {
-    super::unix::socket_number(socket)
-}
-
 /// Reads `struct tcp_info`, which older kernels know less of: what they leave out is `None`.
 pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
     let mut record = [0; 256];
@@ -136,12 +130,6 @@ pub(crate) fn usable_buffer(reported: usize) -> usize {
     reported / 2
 }
 
-pub(crate) fn congestion(socket: &Socket) -> Option<String> {
-    let name = socket.tcp_congestion().ok()?;
-    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-    Some(String::from_utf8_lossy(name).into_owned())
-}
-
 pub(crate) fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }
@@ -163,11 +151,8 @@ pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::R
 }
 
 pub(crate) fn path_mtu(socket: &Socket, ipv6: bool) -> Option<u32> {
-    let (level, name) = if ipv6 {
-        (libc::IPPROTO_IPV6, libc::IPV6_MTU)
-    } else {
-        (libc::IPPROTO_IP, libc::IP_MTU)
-    };
+    let (level, name) =
+        if ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };
     option(socket, level, name).ok().and_then(|mtu| u32::try_from(mtu).ok())
 }
 

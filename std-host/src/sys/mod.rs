@@ -35,6 +35,9 @@ use std::net::SocketAddr;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "freebsd"))]
 mod unix;
 
+#[cfg(any(target_os = "macos", target_os = "freebsd"))]
+mod bsd;
+
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
 mod os;
@@ -51,9 +54,9 @@ mod os;
 #[path = "fallback.rs"]
 mod os;
 
-/// Compiled everywhere in tests, so that it cannot rot.
+/// Compiled in every system's tests too, so that it cannot rot.
 #[cfg(any(test, windows))]
-#[cfg_attr(test, allow(dead_code))]
+#[allow(dead_code, reason = "tests and Windows use a part of it")]
 mod fallback;
 
 pub(crate) use os::{
@@ -90,4 +93,3 @@ pub(crate) struct Arrived {
 fn unsupported() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "this system cannot do it")
 }
-

@@ -13,20 +13,29 @@ use socket2::{SockAddr, Socket};
 use super::Arrived;
 
 /// CPU time of the whole process.
-pub(super) fn cpu_times() -> CpuTimes {
+pub(crate) fn cpu_times() -> CpuTimes {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is valid for writes of one rusage, which all-zero bytes are.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let nanos = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    let nanos =
+        |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     CpuTimes { user_ns: nanos(usage.ru_utime), system_ns: nanos(usage.ru_stime) }
 }
 
 /// The descriptor's number.
-pub(super) fn socket_number(socket: &Socket) -> i32 {
+pub(crate) fn socket_number(socket: &Socket) -> i32 {
     socket.as_raw_fd()
+}
+
+/// Name of the congestion control of a TCP socket.
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+pub(crate) fn congestion(socket: &Socket) -> Option<String> {
+    let name = socket.tcp_congestion().ok()?;
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    Some(String::from_utf8_lossy(name).into_owned())
 }
 
 /// Types that any bytes are a valid value of, so that the kernel may fill or read them.
@@ -40,7 +49,12 @@ unsafe impl Plain for c_int {}
 unsafe impl Plain for u64 {}
 
 /// Sets a socket option.
-pub(super) fn set_option<T: Plain>(socket: &Socket, level: c_int, name: c_int, value: T) -> io::Result<()> {
+pub(super) fn set_option<T: Plain>(
+    socket: &Socket,
+    level: c_int,
+    name: c_int,
+    value: T,
+) -> io::Result<()> {
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` lives through the call and has `len` readable bytes.
     check(unsafe {
@@ -50,11 +64,22 @@ pub(super) fn set_option<T: Plain>(socket: &Socket, level: c_int, name: c_int, v
 }
 
 /// Reads a socket option into `buffer` and returns how much of it the kernel filled.
-pub(super) fn option_bytes(socket: &Socket, level: c_int, name: c_int, buffer: &mut [u8]) -> io::Result<usize> {
+pub(super) fn option_bytes(
+    socket: &Socket,
+    level: c_int,
+    name: c_int,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
     let mut len = buffer.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes to `buffer`, any of which are valid `u8`s.
     check(unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, name, buffer.as_mut_ptr().cast::<c_void>(), &raw mut len)
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            buffer.as_mut_ptr().cast::<c_void>(),
+            &raw mut len,
+        )
     })?;
     Ok((len as usize).min(buffer.len()))
 }
@@ -100,7 +125,8 @@ pub(super) fn recv_with_control(
     // the address storage is socket2's, which takes the length the kernel wrote.
     let ((len, message), from) = unsafe {
         SockAddr::try_init(|storage, storage_len| {
-            let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+            let mut part =
+                libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
             let mut message: libc::msghdr = std::mem::zeroed();
             message.msg_name = storage.cast();
             message.msg_namelen = *storage_len;
