@@ -2,7 +2,10 @@
 //! process or keeps global state.
 
 pub mod cli;
+mod clock;
 pub mod config;
 pub mod error;
 pub mod report;
+mod stream;
+mod sys;
 pub mod system_info;

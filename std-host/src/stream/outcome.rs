@@ -1,0 +1,50 @@
+//! What a failed socket call means for a stream.
+
+use std::io::{Error, ErrorKind};
+use std::time::Duration;
+
+use linerate_core::test::Protocol;
+
+/// What to do about an error of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// The call may work at once.
+    Again,
+    /// Wait until the socket is ready.
+    Wait,
+    /// Wait a little: nothing will tell when it works again.
+    Pause(Duration),
+    /// The stream is over.
+    GiveUp,
+}
+
+/// The remedy for `error`. Of a connected UDP socket, refusals and missing routes are news from
+/// the network about earlier datagrams: a test through an outage goes on when the outage ends.
+pub(super) fn remedy(protocol: Protocol, error: &Error) -> Remedy {
+    if is_out_of_buffers(error) {
+        return Remedy::Pause(BUFFERS_PAUSE);
+    }
+    match (error.kind(), protocol) {
+        (ErrorKind::Interrupted, _) => Remedy::Again,
+        (ErrorKind::WouldBlock, _) => Remedy::Wait,
+        (ErrorKind::ConnectionRefused, Protocol::Udp) => Remedy::Again,
+        // Windows reports an unreachable port as a reset.
+        (ErrorKind::ConnectionReset, Protocol::Udp) => Remedy::Again,
+        (
+            ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown,
+            Protocol::Udp,
+        ) => Remedy::Pause(OUTAGE_PAUSE),
+        _ => Remedy::GiveUp,
+    }
+}
+
+fn is_out_of_buffers(error: &Error) -> bool {
+    #[cfg(unix)]
+    return error.raw_os_error() == Some(libc::ENOBUFS);
+    #[cfg(not(unix))]
+    return error.raw_os_error() == Some(10055); // WSAENOBUFS
+}
+
+/// The queue of a network device empties in less than this.
+const BUFFERS_PAUSE: Duration = Duration::from_micros(100);
+const OUTAGE_PAUSE: Duration = Duration::from_millis(10);

@@ -1,0 +1,176 @@
+//! One data connection before and while a stream runs on it: how clients open one, how servers
+//! adopt one. Knows no session; what is measured on it is the flows' business.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::greeting;
+use linerate_core::test::Protocol;
+use socket2::{Domain, Socket, Type};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpSocket, TcpStream, UdpSocket};
+
+use super::SocketOptions;
+use crate::report::{SocketBuffers, Warning};
+use crate::sys;
+
+/// A connected data socket, non-blocking, with the test's options applied.
+#[derive(Debug)]
+pub(crate) struct DataSocket {
+    socket: Arc<Socket>,
+    protocol: Protocol,
+    local: SocketAddr,
+    peer: SocketAddr,
+    buffers: SocketBuffers,
+    warnings: Vec<Warning>,
+}
+
+/// Client: opens a TCP data connection and names its test.
+///
+/// `bind` is the local address, its port zero unless one is wanted. Waits as long as the system
+/// does; drop the future to give up earlier.
+pub(crate) async fn connect_tcp(
+    remote: SocketAddr,
+    bind: Option<SocketAddr>,
+    cookie: &Cookie,
+    options: &SocketOptions,
+) -> io::Result<DataSocket> {
+    let (socket, warnings) = open(remote, bind, options)?;
+    let mut stream = TcpSocket::from_std_stream(socket.into()).connect(remote).await?;
+    stream.write_all(cookie.as_bytes()).await?;
+    DataSocket::new(stream.into_std()?.into(), options, warnings)
+}
+
+/// Client: opens a UDP stream: sends the greeting, once, and waits for its reply.
+///
+/// Waits for ever; drop the future to give up.
+pub(crate) async fn connect_udp(
+    remote: SocketAddr,
+    bind: Option<SocketAddr>,
+    options: &SocketOptions,
+) -> io::Result<DataSocket> {
+    let (socket, warnings) = open(remote, bind, options)?;
+    socket.connect(&remote.into())?;
+    let socket = UdpSocket::from_std(socket.into())?;
+    socket.send(&greeting::HELLO).await?;
+    // One byte more than a reply has, so that anything longer does not look like one.
+    let mut reply = [0; greeting::REPLY.len() + 1];
+    loop {
+        let len = socket.recv(&mut reply).await?;
+        if greeting::is_reply(&reply[..len]) {
+            return DataSocket::new(socket.into_std()?.into(), options, warnings);
+        }
+    }
+}
+
+/// Server: makes a data socket of an accepted connection whose cookie was read.
+pub(crate) fn adopt_tcp(stream: TcpStream, options: &SocketOptions) -> io::Result<DataSocket> {
+    let peer = stream.peer_addr()?;
+    let socket = Socket::from(stream.into_std()?);
+    let warnings = options.apply(&socket, peer.is_ipv6());
+    DataSocket::new(socket, options, warnings)
+}
+
+impl DataSocket {
+    /// Wraps a connected, non-blocking socket that has its options already.
+    pub(super) fn new(
+        socket: Socket,
+        options: &SocketOptions,
+        warnings: Vec<Warning>,
+    ) -> io::Result<Self> {
+        let address = |address: socket2::SockAddr| {
+            address.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+        };
+        Ok(Self {
+            protocol: options.protocol(),
+            local: canonical(address(socket.local_addr()?)?),
+            peer: canonical(address(socket.peer_addr()?)?),
+            buffers: options.buffers(&socket),
+            warnings,
+            socket: Arc::new(socket),
+        })
+    }
+
+    /// This end's address.
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The other end's address.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The system's number of the socket.
+    pub(crate) fn number(&self) -> i32 {
+        sys::socket_number(&self.socket)
+    }
+
+    /// Buffer sizes, asked for and reported.
+    pub(crate) fn buffers(&self) -> SocketBuffers {
+        self.buffers
+    }
+
+    /// Name of the congestion control; none for UDP or where the system does not tell.
+    pub(crate) fn congestion(&self) -> Option<String> {
+        match self.protocol {
+            Protocol::Tcp => sys::congestion(&self.socket),
+            Protocol::Udp => None,
+        }
+    }
+
+    /// Segment size of a TCP connection, where the system tells.
+    pub(crate) fn mss(&self) -> Option<u32> {
+        match self.protocol {
+            Protocol::Tcp => sys::mss(&self.socket),
+            Protocol::Udp => None,
+        }
+    }
+
+    /// MTU that the kernel knows towards the peer.
+    pub(crate) fn path_mtu(&self) -> Option<u32> {
+        sys::path_mtu(&self.socket, self.peer.is_ipv6())
+    }
+
+    /// What the options asked for and the system did not give.
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    pub(super) fn socket(&self) -> &Arc<Socket> {
+        &self.socket
+    }
+}
+
+/// A non-blocking socket for `remote` with its options, bound if wanted.
+fn open(
+    remote: SocketAddr,
+    bind: Option<SocketAddr>,
+    options: &SocketOptions,
+) -> io::Result<(Socket, Vec<Warning>)> {
+    let kind = match options.protocol() {
+        Protocol::Tcp => Type::STREAM,
+        Protocol::Udp => Type::DGRAM,
+    };
+    let socket = Socket::new(Domain::for_address(remote), kind, None)?;
+    socket.set_nonblocking(true)?;
+    let warnings = options.apply(&socket, remote.is_ipv6());
+    if let Some(address) = bind {
+        socket.bind(&address.into())?;
+    }
+    Ok((socket, warnings))
+}
+
+/// IPv4 addresses in their own form, also when they come from an IPv6 socket.
+pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        ip if ip.is_ipv4() => SocketAddr::new(ip, address.port()),
+        _ => address,
+    }
+}

@@ -1,0 +1,224 @@
+//! The threads of TCP streams. They write and read until the socket would block, then wait for it
+//! or for an order; one reading of the clock serves a whole turn.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
+use linerate_core::session::StreamEvent;
+use linerate_core::test::Protocol;
+use linerate_core::time::Instant;
+
+use super::outcome::{Remedy, remedy};
+use super::thread::Context;
+use crate::sys::{self, Interest};
+
+/// How a turn at the socket ended.
+enum Turn {
+    /// There may be more to do at once.
+    More,
+    /// The socket is full or empty.
+    Blocked,
+    /// The kernel asks for patience.
+    Pause(Duration),
+    /// The connection is over.
+    Over,
+}
+
+/// Sends until stopped, then waits to be closed.
+pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>) {
+    let block = &payload[..plan.block_bytes as usize];
+    let mut flow = SendFlow::new(context.clock.now(), plan);
+    while context.is_running() {
+        let now = context.clock.now();
+        context.publish_if_due(now, || flow.tally());
+        let turn = match flow.poll_step(now) {
+            Step::Send { bytes } => write_blocks(&context, &mut flow, now, block, bytes),
+            Step::Wait { until } => {
+                context.publish(flow.tally());
+                context.wait(Interest::Nothing, Some(until));
+                continue;
+            }
+            Step::Done => {
+                context.publish(flow.tally());
+                if wait_for_acknowledgement(&context) {
+                    context.report(StreamEvent::LimitReached);
+                }
+                context.wait_for_stop();
+                break;
+            }
+        };
+        match turn {
+            Turn::More => {}
+            Turn::Blocked => {
+                context.publish(flow.tally());
+                context.wait(Interest::Write, None);
+            }
+            Turn::Pause(pause) => {
+                context.publish(flow.tally());
+                context.pause(pause);
+            }
+            Turn::Over => {
+                context.publish(flow.tally());
+                context.report(StreamEvent::Closed);
+                context.wait_for_stop();
+                break;
+            }
+        }
+    }
+    context.publish_final(flow.tally());
+    context.wait_for_close();
+}
+
+/// Writes up to `bytes` in whole blocks; a block that the socket took in part is completed first.
+fn write_blocks(
+    context: &Context,
+    flow: &mut SendFlow,
+    now: Instant,
+    block: &[u8],
+    bytes: u64,
+) -> Turn {
+    let mut left = bytes.min(TURN_BYTES.max(block.len() as u64));
+    for _ in 0..TURN_CALLS {
+        let offset = (flow.tally().bytes % block.len() as u64) as usize;
+        let part = &block[offset..];
+        let part = &part[..part.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        match context.socket.send_with_flags(part, sys::SEND_FLAGS) {
+            Ok(taken) => {
+                flow.handle_sent(now, taken as u64);
+                left -= taken as u64;
+                if left == 0 {
+                    return Turn::More;
+                }
+            }
+            Err(error) => return after(&error),
+        }
+    }
+    Turn::More
+}
+
+/// Waits until the peer's kernel has everything, so that its count is complete when it hears of
+/// the end. Bounded: a peer that stopped reading must not hold up the test for ever. Returns
+/// whether the stream is still to run.
+fn wait_for_acknowledgement(context: &Context) -> bool {
+    let deadline = context.clock.now() + ACKNOWLEDGEMENT_TIMEOUT;
+    let mut pause = Duration::from_micros(100);
+    while context.is_running() && context.clock.now() < deadline {
+        if sys::unacknowledged_bytes(&context.socket).unwrap_or(0) == 0 {
+            break;
+        }
+        context.pause(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+    context.is_running()
+}
+
+/// Receives until stopped, takes what has arrived by then, and goes on reading without counting
+/// until closed.
+pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
+    let mut flow = ReceiveFlow::<0>::new(plan);
+    let mut buffer = vec![0; buffer_len(plan.block_bytes)];
+    let mut over = false;
+    while context.is_running() {
+        match read_some(&context, &mut buffer, u64::MAX, |bytes| flow.handle_bytes(bytes)) {
+            Turn::More => {
+                let now = context.clock.now();
+                context.publish_if_due(now, || flow.tally());
+            }
+            Turn::Blocked => {
+                context.publish(flow.tally());
+                context.wait(Interest::Read, None);
+            }
+            Turn::Pause(pause) => context.pause(pause),
+            Turn::Over => {
+                context.publish(flow.tally());
+                context.report(StreamEvent::Closed);
+                context.wait_for_stop();
+                over = true;
+            }
+        }
+    }
+    if !over {
+        over = drain(&context, &mut flow, &mut buffer);
+    }
+    context.publish_final(flow.tally());
+    if !over {
+        discard(&context, &mut buffer);
+    }
+    context.wait_for_close();
+}
+
+/// Takes what had arrived when the order to stop came. Returns whether the connection is over.
+fn drain(context: &Context, flow: &mut ReceiveFlow<0>, buffer: &mut [u8]) -> bool {
+    let deadline = context.clock.now() + DRAIN_TIMEOUT;
+    let mut left = sys::unread_bytes(&context.socket).unwrap_or(u64::MAX);
+    while left > 0 && !context.is_closed() && context.clock.now() < deadline {
+        let turn = read_some(context, buffer, left, |bytes| {
+            flow.handle_bytes(bytes);
+            left -= bytes;
+        });
+        match turn {
+            Turn::More => {}
+            Turn::Blocked | Turn::Pause(_) => return false,
+            Turn::Over => return true,
+        }
+    }
+    false
+}
+
+/// Keeps the peer's writes from blocking: a server of iperf3 up to 3.15 in the middle of one
+/// hears nothing else.
+fn discard(context: &Context, buffer: &mut [u8]) {
+    while !context.is_closed() {
+        match read_some(context, buffer, u64::MAX, |_| {}) {
+            Turn::More => {}
+            Turn::Blocked => context.wait(Interest::Read, None),
+            Turn::Pause(pause) => context.pause(pause),
+            Turn::Over => return,
+        }
+    }
+}
+
+/// Reads up to `most` bytes in a few calls.
+fn read_some(context: &Context, buffer: &mut [u8], most: u64, mut count: impl FnMut(u64)) -> Turn {
+    let mut left = most;
+    for _ in 0..TURN_CALLS {
+        let len = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        match (&*context.socket).read(&mut buffer[..len]) {
+            Ok(0) => return Turn::Over,
+            Ok(taken) => {
+                count(taken as u64);
+                left -= taken as u64;
+                if left == 0 {
+                    return Turn::More;
+                }
+            }
+            Err(error) => return after(&error),
+        }
+    }
+    Turn::More
+}
+
+fn after(error: &io::Error) -> Turn {
+    match remedy(Protocol::Tcp, error) {
+        Remedy::Again => Turn::More,
+        Remedy::Wait => Turn::Blocked,
+        Remedy::Pause(pause) => Turn::Pause(pause),
+        Remedy::GiveUp => Turn::Over,
+    }
+}
+
+/// Small blocks are written one by one, as iperf3 does, but read together.
+fn buffer_len(block_bytes: u32) -> usize {
+    (block_bytes as usize).clamp(128 << 10, 1 << 20)
+}
+
+/// Most system calls between two looks at the clock and the orders.
+const TURN_CALLS: usize = 16;
+/// Most bytes of a turn, unless one block is larger.
+const TURN_BYTES: u64 = 128 << 10;
+/// How long what was sent may take to be acknowledged after a limit.
+const ACKNOWLEDGEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long taking what has arrived may hold up the end of a test.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,0 +1,155 @@
+//! What every stream's thread shares with the control plane: its orders, its tally, its wake. The
+//! thread owns its counters; what it puts here are copies, at most one a millisecond while it is
+//! busy, so that no datagram ever pays for a lock.
+
+use std::io;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use linerate_core::session::StreamEvent;
+use linerate_core::stats::Tally;
+use linerate_core::test::StreamId;
+use linerate_core::time::Instant;
+use socket2::Socket;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::Clock;
+use crate::sys::{self, Interest, Wake};
+
+/// What a stream is to do; orders only ever go up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Order {
+    /// Move data and count it.
+    Run = 0,
+    /// Count nothing more.
+    Stop = 1,
+    /// End the thread.
+    Close = 2,
+}
+
+/// The side of a stream that both its thread and the control plane hold.
+#[derive(Debug)]
+pub(super) struct Shared {
+    order: AtomicU8,
+    wake: Wake,
+    tally: Mutex<Tally>,
+}
+
+impl Shared {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            order: AtomicU8::new(Order::Run as u8),
+            wake: Wake::new()?,
+            tally: Mutex::new(Tally::default()),
+        })
+    }
+
+    /// Gives an order and sees to it that the thread notices.
+    pub(super) fn order(&self, order: Order) {
+        self.order.fetch_max(order as u8, Ordering::Release);
+        self.wake.wake();
+    }
+
+    /// The last published tally.
+    pub(super) fn tally(&self) -> Tally {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a thread works with.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) id: StreamId,
+    pub(super) socket: Arc<Socket>,
+    pub(super) clock: Clock,
+    shared: Arc<Shared>,
+    events: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
+    /// Taken when the final tally is published.
+    stopped: Option<oneshot::Sender<()>>,
+    publish_due: Instant,
+}
+
+impl Context {
+    pub(super) fn new(
+        id: StreamId,
+        socket: Arc<Socket>,
+        clock: Clock,
+        shared: Arc<Shared>,
+        events: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
+        stopped: oneshot::Sender<()>,
+    ) -> Self {
+        let stopped = Some(stopped);
+        Self { id, socket, clock, shared, events, stopped, publish_due: Instant::ZERO }
+    }
+
+    /// The order in force.
+    pub(super) fn is_running(&self) -> bool {
+        self.shared.order.load(Ordering::Acquire) == Order::Run as u8
+    }
+
+    /// The thread is to end.
+    pub(super) fn is_closed(&self) -> bool {
+        self.shared.order.load(Ordering::Acquire) == Order::Close as u8
+    }
+
+    /// Publishes the tally if the last time is long enough ago.
+    pub(super) fn publish_if_due(&mut self, now: Instant, tally: impl FnOnce() -> Tally) {
+        if now >= self.publish_due {
+            self.publish_due = now + PUBLISH_INTERVAL;
+            self.publish(tally());
+        }
+    }
+
+    /// Publishes the tally.
+    pub(super) fn publish(&self, tally: Tally) {
+        *self.shared.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
+    }
+
+    /// Publishes the last tally and tells whoever waits for it.
+    pub(super) fn publish_final(&mut self, tally: Tally) {
+        self.publish(tally);
+        if let Some(stopped) = self.stopped.take() {
+            // Nobody waits when the streams were dropped.
+            let _ = stopped.send(());
+        }
+    }
+
+    /// Tells the session.
+    pub(super) fn report(&self, event: StreamEvent) {
+        // Nobody listens when the session is gone; the order to close follows.
+        let _ = self.events.send((self.id, event));
+    }
+
+    /// Waits for the socket, an order or `until`, whichever comes first. A wait that the system
+    /// refuses becomes a short sleep: the thread stays alive for its orders.
+    pub(super) fn wait(&self, interest: Interest, until: Option<Instant>) {
+        let timeout = until.map(|until| until - self.clock.now());
+        if sys::wait(&self.socket, interest, &self.shared.wake, timeout).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Waits for an order or the end of `pause`.
+    pub(super) fn pause(&self, pause: Duration) {
+        self.wait(Interest::Nothing, Some(self.clock.now() + pause));
+    }
+
+    /// Waits until the thread is to end.
+    pub(super) fn wait_for_close(&self) {
+        while !self.is_closed() {
+            self.wait(Interest::Nothing, None);
+        }
+    }
+
+    /// Waits until the stream is to stop.
+    pub(super) fn wait_for_stop(&self) {
+        while self.is_running() {
+            self.wait(Interest::Nothing, None);
+        }
+    }
+}
+
+/// Readers of tallies see them at most this old while a thread is busy.
+const PUBLISH_INTERVAL: Duration = Duration::from_millis(1);

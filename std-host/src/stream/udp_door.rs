@@ -1,0 +1,248 @@
+//! The server's UDP port. A listener stays open for all tests and takes greetings; each greeting
+//! becomes a socket of its own, bound to the address the client called and connected to the
+//! client. A greeting carries no cookie, so one test of a client address at a time is in set-up;
+//! whatever comes from addresses that nobody awaits is dropped.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use linerate_core::protocol::greeting;
+use socket2::{Domain, SockRef, Socket, Type};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::task::JoinHandle;
+
+use super::socket::canonical;
+use super::{DataSocket, SocketOptions};
+use crate::sys::{self, Arrived};
+
+/// Where a server listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listen {
+    /// Every address of the host: one IPv6 socket that takes IPv4 too, or an IPv4 socket where
+    /// there is no IPv6.
+    Everywhere {
+        /// The port.
+        port: u16,
+    },
+    /// This address, or every one of its family if it is unspecified.
+    At(SocketAddr),
+}
+
+impl Listen {
+    /// A bound socket, non-blocking, its port shared with what `prepare` allows.
+    pub(crate) fn bind(
+        self,
+        kind: Type,
+        prepare: fn(&Socket) -> io::Result<()>,
+    ) -> io::Result<Socket> {
+        match self {
+            Self::At(address) => bind(kind, address, true, prepare),
+            Self::Everywhere { port } => {
+                let any_v6 = (Ipv6Addr::UNSPECIFIED, port).into();
+                let any_v4 = (Ipv4Addr::UNSPECIFIED, port).into();
+                match bind(kind, any_v6, false, prepare) {
+                    // The port is taken: IPv4 alone would hide that.
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
+                    Err(_) => bind(kind, any_v4, true, prepare),
+                    bound => bound,
+                }
+            }
+        }
+    }
+}
+
+fn bind(
+    kind: Type,
+    address: SocketAddr,
+    only_v6: bool,
+    prepare: fn(&Socket) -> io::Result<()>,
+) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(only_v6)?;
+    }
+    socket.set_nonblocking(true)?;
+    prepare(&socket)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+/// The open port. Dropping it closes the listener; streams that were set up stay.
+#[derive(Debug)]
+pub(crate) struct UdpDoor {
+    shared: Arc<Shared>,
+    reader: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    local: SocketAddr,
+    /// The set-ups in progress, by canonical client address.
+    awaited: Mutex<HashMap<IpAddr, mpsc::Sender<Arrived>>>,
+    /// One lock a client address.
+    turns: Mutex<HashMap<IpAddr, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl UdpDoor {
+    /// Opens the port. Must be called within a tokio runtime.
+    pub(crate) fn bind(listen: Listen) -> io::Result<Self> {
+        let socket = listen.bind(Type::DGRAM, sys::share_port)?;
+        let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+        // Without it, replies come from the address that the route to the client suggests.
+        let _ = sys::request_destination(&socket, local.is_ipv6());
+        let socket = UdpSocket::from_std(socket.into())?;
+        let shared = Arc::new(Shared { local, awaited: Mutex::default(), turns: Mutex::default() });
+        let reader = tokio::spawn(read(socket, shared.clone()));
+        Ok(Self { shared, reader })
+    }
+
+    /// The address it listens on.
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.shared.local
+    }
+
+    /// Waits until no other test of this client address is in set-up, and takes its greetings
+    /// from then on, until the returned value is dropped.
+    pub(crate) async fn set_up(&self, client: IpAddr) -> SetUp {
+        let client = client.to_canonical();
+        let turn = self.shared.turn(client).lock_owned().await;
+        let (sender, greetings) = mpsc::channel(MOST_GREETINGS);
+        self.shared.awaited().insert(client, sender);
+        SetUp { client, shared: self.shared.clone(), greetings, met: Vec::new(), _turn: turn }
+    }
+}
+
+impl Drop for UdpDoor {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+/// One test's turn to have its streams set up.
+#[derive(Debug)]
+pub(crate) struct SetUp {
+    client: IpAddr,
+    shared: Arc<Shared>,
+    greetings: mpsc::Receiver<Arrived>,
+    /// Whose greetings became streams already: the network may double one.
+    met: Vec<SocketAddr>,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl SetUp {
+    /// The client's next stream, its greeting answered. Waits for ever; drop the future to give
+    /// up, which loses no greeting.
+    pub(crate) async fn next(&mut self, options: &SocketOptions) -> io::Result<DataSocket> {
+        loop {
+            let greeting = self.greetings.recv().await.ok_or(io::ErrorKind::BrokenPipe)?;
+            let client = canonical(greeting.from);
+            if !self.met.contains(&client) {
+                self.met.push(client);
+                return self.shared.meet(client, greeting.to, options);
+            }
+        }
+    }
+}
+
+impl Drop for SetUp {
+    fn drop(&mut self) {
+        self.shared.awaited().remove(&self.client);
+    }
+}
+
+impl Shared {
+    fn turn(&self, client: IpAddr) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(&client).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::default();
+        turns.insert(client, Arc::downgrade(&turn));
+        turn
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, HashMap<IpAddr, mpsc::Sender<Arrived>>> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a greeting to whoever awaits its sender. Data that outlived its stream is longer than
+    /// any greeting, and no test expects more greetings than it has room for.
+    fn dispatch(&self, datagram: &[u8], arrived: Arrived) {
+        if !greeting::is_hello(datagram) {
+            return;
+        }
+        if let Some(set_up) = self.awaited().get(&arrived.from.ip().to_canonical()) {
+            let _ = set_up.try_send(arrived);
+        }
+    }
+
+    /// Makes the stream's socket and answers the greeting from it.
+    fn meet(
+        &self,
+        client: SocketAddr,
+        called: Option<SocketAddr>,
+        options: &SocketOptions,
+    ) -> io::Result<DataSocket> {
+        let local = self.local_for(client, called)?;
+        let socket = bind(Type::DGRAM, local, true, sys::share_port)?;
+        socket.connect(&client.into())?;
+        self.hand_back(&socket, client, local);
+        let warnings = options.apply(&socket, client.is_ipv6());
+        socket.send_with_flags(&greeting::REPLY, sys::SEND_FLAGS)?;
+        DataSocket::new(socket, options, warnings)
+    }
+
+    /// The address that the client called, with the door's port.
+    fn local_for(&self, client: SocketAddr, called: Option<SocketAddr>) -> io::Result<SocketAddr> {
+        let mut local = match called {
+            Some(called) => called,
+            None if !self.local.ip().is_unspecified() => self.local,
+            None => route_to(client)?,
+        };
+        local.set_port(self.local.port());
+        Ok(canonical(local))
+    }
+
+    /// Between bind and connect the socket took everything that came to its address: greetings of
+    /// other clients go back to the door. What the client itself sent is a doubled greeting.
+    fn hand_back(&self, socket: &Socket, client: SocketAddr, local: SocketAddr) {
+        let mut buffer = [0; GREETING_ROOM];
+        for _ in 0..MOST_GREETINGS {
+            let Ok(arrived) = sys::recv_with_destination(socket, &mut buffer) else { return };
+            if canonical(arrived.from) != client {
+                self.dispatch(&buffer[..arrived.len], Arrived { to: Some(local), ..arrived });
+            }
+        }
+    }
+}
+
+/// Reads the listener for as long as the door is open.
+async fn read(socket: UdpSocket, shared: Arc<Shared>) {
+    loop {
+        let mut buffer = [0; GREETING_ROOM];
+        let receive = || sys::recv_with_destination(&SockRef::from(&socket), &mut buffer);
+        match socket.async_io(Interest::READABLE, receive).await {
+            Ok(arrived) => shared.dispatch(&buffer[..arrived.len], arrived),
+            // Nothing a listener can be told ends it, but it must not spin on an error that stays.
+            Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    }
+}
+
+/// The local address from which the system would send to `client`.
+fn route_to(client: SocketAddr) -> io::Result<SocketAddr> {
+    let socket = Socket::new(Domain::for_address(client), Type::DGRAM, None)?;
+    socket.connect(&client.into())?;
+    Ok(socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?)
+}
+
+/// One byte more than a greeting has tells it from data.
+const GREETING_ROOM: usize = greeting::HELLO.len() + 1;
+/// As many as a test can have streams.
+const MOST_GREETINGS: usize = 2 * linerate_core::test::MAX_PARALLEL as usize;

@@ -1,0 +1,134 @@
+//! Any other system, with what the standard library and socket2 offer: streams work, waiting is
+//! coarse, and the kernel's own view is missing.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use linerate_core::stats::{CpuTimes, TcpStats};
+use socket2::Socket;
+
+use super::{Arrived, Interest, unsupported};
+
+pub(crate) const SEND_FLAGS: i32 = 0;
+pub(crate) const BUFFER_LIMITS: (&str, &str) =
+    ("the system's largest send buffer", "the system's largest receive buffer");
+
+/// A flag that a thread can sleep on.
+#[derive(Debug, Default)]
+pub(crate) struct Wake {
+    woken: Mutex<bool>,
+    condition: Condvar,
+}
+
+impl Wake {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self::default())
+    }
+
+    pub(crate) fn wake(&self) {
+        *self.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.condition.notify_one();
+    }
+}
+
+/// Nothing here tells when a socket is ready: the caller tries again after a moment.
+pub(crate) fn wait(
+    _socket: &Socket,
+    interest: Interest,
+    wake: &Wake,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let most = match interest {
+        Interest::Nothing => Duration::from_secs(3600),
+        Interest::Read | Interest::Write => Duration::from_micros(500),
+    };
+    let timeout = timeout.unwrap_or(most).min(most);
+    let woken = wake.woken.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = wake.condition.wait_timeout_while(woken, timeout, |woken| !*woken);
+    *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    Ok(())
+}
+
+pub(crate) fn prepare_thread() {}
+
+pub(crate) fn cpu_times() -> CpuTimes {
+    CpuTimes::default()
+}
+
+pub(crate) fn socket_number(_socket: &Socket) -> i32 {
+    0
+}
+
+pub(crate) fn tcp_stats(_socket: &Socket) -> Option<TcpStats> {
+    None
+}
+
+pub(crate) fn unacknowledged_bytes(_socket: &Socket) -> Option<u64> {
+    None
+}
+
+pub(crate) fn unread_bytes(_socket: &Socket) -> Option<u64> {
+    None
+}
+
+pub(crate) fn usable_buffer(reported: usize) -> usize {
+    reported
+}
+
+pub(crate) fn congestion(_socket: &Socket) -> Option<String> {
+    None
+}
+
+pub(crate) fn set_congestion(_socket: &Socket, _name: &str) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn mss(_socket: &Socket) -> Option<u32> {
+    None
+}
+
+pub(crate) fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::Result<()> {
+    if ipv6 { Err(unsupported()) } else { socket.set_tos_v4(class.into()) }
+}
+
+pub(crate) fn path_mtu(_socket: &Socket, _ipv6: bool) -> Option<u32> {
+    None
+}
+
+pub(crate) fn set_max_pacing_rate(_socket: &Socket, _bytes_per_sec: u64) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_dont_fragment(_socket: &Socket) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_user_timeout(_socket: &Socket, _timeout: Duration) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
+    socket.set_reuse_address(true)
+}
+
+pub(crate) fn request_destination(_socket: &Socket, _ipv6: bool) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn recv_with_destination(socket: &Socket, buffer: &mut [u8]) -> io::Result<Arrived> {
+    let mut room = [MaybeUninit::<u8>::uninit(); 64];
+    let most = buffer.len().min(room.len());
+    let (len, from) = socket.recv_from(&mut room[..most])?;
+    for (to, from) in buffer.iter_mut().zip(&room[..len]) {
+        // SAFETY: the system filled the first `len` bytes.
+        *to = unsafe { from.assume_init() };
+    }
+    let from = from.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    Ok(Arrived { len, from, to: None })
+}

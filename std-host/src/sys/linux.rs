@@ -1,0 +1,201 @@
+//! Linux. Facts from the kernel's own headers (`linux/tcp.h`, `ip(7)`, `tcp(7)`, `socket(7)`).
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use libc::c_int;
+use linerate_core::stats::TcpStats;
+use socket2::Socket;
+
+use super::unix::{
+    check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control, set_option, u32_at,
+};
+use super::{Arrived, Interest};
+
+pub(crate) use super::unix::{congestion, cpu_times, socket_number};
+
+pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
+pub(crate) const BUFFER_LIMITS: (&str, &str) = ("net.core.wmem_max", "net.core.rmem_max");
+
+/// An eventfd.
+#[derive(Debug)]
+pub(crate) struct Wake(OwnedFd);
+
+impl Wake {
+    pub(crate) fn new() -> io::Result<Self> {
+        // SAFETY: no pointers; the new descriptor belongs to nobody else.
+        unsafe {
+            let fd = check(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?;
+            Ok(Self(OwnedFd::from_raw_fd(fd)))
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        let one = 1u64;
+        // SAFETY: eight readable bytes, as an eventfd takes them. It fails only when the counter
+        // is full, and then the wake is pending already.
+        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+
+    fn clear(&self) {
+        let mut count = 0u64;
+        // SAFETY: eight writable bytes, as an eventfd fills them.
+        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), 8) };
+    }
+}
+
+pub(crate) fn wait(
+    socket: &Socket,
+    interest: Interest,
+    wake: &Wake,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let (fd, events) = match interest {
+        Interest::Read => (socket.as_raw_fd(), libc::POLLIN),
+        Interest::Write => (socket.as_raw_fd(), libc::POLLOUT),
+        // A negative descriptor is passed over, and with it the error flags that always count.
+        Interest::Nothing => (-1, 0),
+    };
+    let mut fds = [
+        libc::pollfd { fd: wake.0.as_raw_fd(), events: libc::POLLIN, revents: 0 },
+        libc::pollfd { fd, events, revents: 0 },
+    ];
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos() as _,
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: two pollfds, and a timespec or null, that live through the call.
+    let result = unsafe { libc::ppoll(fds.as_mut_ptr(), 2, timeout, std::ptr::null()) };
+    if fds[0].revents != 0 && result > 0 {
+        wake.clear();
+    }
+    match check(result) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The default slack lets a timer be 50 microseconds late, four datagrams at 1 Gbit/s.
+pub(crate) fn prepare_thread() {
+    // SAFETY: no pointers; it concerns the calling thread only.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+}
+
+/// Reads `struct tcp_info`, which older kernels know less of: what they leave out is `None`.
+pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
+    let mut record = [0; 256];
+    let filled = option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut record).ok()?;
+    let field = |offset| u32_at(&record, filled, offset);
+    let cwnd = field(tcp_info::SND_CWND).zip(field(tcp_info::SND_MSS));
+    Some(TcpStats {
+        retransmits: field(tcp_info::TOTAL_RETRANS).map(u64::from),
+        cwnd_bytes: cwnd.map(|(segments, mss)| u64::from(segments) * u64::from(mss)),
+        snd_wnd_bytes: field(tcp_info::SND_WND).map(u64::from),
+        rtt_us: field(tcp_info::RTT),
+        rttvar_us: field(tcp_info::RTTVAR),
+        pmtu_bytes: field(tcp_info::PMTU),
+        reordering: field(tcp_info::REORD_SEEN),
+    })
+}
+
+/// Offsets in the kernel's `struct tcp_info`; fields are only ever added at its end.
+mod tcp_info {
+    pub(super) const SND_MSS: usize = 16;
+    pub(super) const PMTU: usize = 60;
+    pub(super) const RTT: usize = 68;
+    pub(super) const RTTVAR: usize = 72;
+    /// In segments.
+    pub(super) const SND_CWND: usize = 80;
+    pub(super) const TOTAL_RETRANS: usize = 100;
+    /// Since Linux 4.19.
+    pub(super) const REORD_SEEN: usize = 220;
+    /// Since Linux 5.4.
+    pub(super) const SND_WND: usize = 228;
+}
+
+pub(crate) fn unacknowledged_bytes(socket: &Socket) -> Option<u64> {
+    // SIOCOUTQ is TIOCOUTQ by another name.
+    ioctl_int(socket, libc::TIOCOUTQ).ok().and_then(|bytes| u64::try_from(bytes).ok())
+}
+
+pub(crate) fn unread_bytes(socket: &Socket) -> Option<u64> {
+    ioctl_int(socket, libc::FIONREAD).ok().and_then(|bytes| u64::try_from(bytes).ok())
+}
+
+/// The kernel doubles what is asked for, to have room for its own records, and reports that.
+pub(crate) fn usable_buffer(reported: usize) -> usize {
+    reported / 2
+}
+
+pub(crate) fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
+    socket.set_tcp_congestion(name.as_bytes())
+}
+
+pub(crate) fn mss(socket: &Socket) -> Option<u32> {
+    socket.tcp_mss().ok()
+}
+
+pub(crate) fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
+    socket.set_tcp_mss(bytes)
+}
+
+/// An IPv6 socket takes both, for it may carry IPv4.
+pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::Result<()> {
+    if ipv6 {
+        socket.set_tclass_v6(class.into())?;
+    }
+    socket.set_tos_v4(class.into())
+}
+
+pub(crate) fn path_mtu(socket: &Socket, ipv6: bool) -> Option<u32> {
+    let (level, name) =
+        if ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };
+    option(socket, level, name).ok().and_then(|mtu| u32::try_from(mtu).ok())
+}
+
+/// Kernels before 4.20 take 32 bits only.
+pub(crate) fn set_max_pacing_rate(socket: &Socket, bytes_per_sec: u64) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, SO_MAX_PACING_RATE, bytes_per_sec).or_else(|_| {
+        let narrow = u32::try_from(bytes_per_sec).unwrap_or(u32::MAX);
+        set_option(socket, libc::SOL_SOCKET, SO_MAX_PACING_RATE, narrow as c_int)
+    })
+}
+
+const SO_MAX_PACING_RATE: c_int =
+    if cfg!(any(target_arch = "sparc", target_arch = "sparc64")) { 0x31 } else { 47 };
+
+pub(crate) fn set_dont_fragment(socket: &Socket) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
+}
+
+pub(crate) fn set_user_timeout(socket: &Socket, timeout: Duration) -> io::Result<()> {
+    socket.set_tcp_user_timeout(Some(timeout))
+}
+
+/// `SO_REUSEADDR` suffices between UDP sockets here. `SO_REUSEPORT` would do harm: it spreads
+/// datagrams over all sockets of an address, connected or not.
+pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
+    socket.set_reuse_address(true)
+}
+
+pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {
+    if ipv6 {
+        return set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1 as c_int);
+    }
+    set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1 as c_int)
+}
+
+pub(crate) fn recv_with_destination(socket: &Socket, buffer: &mut [u8]) -> io::Result<Arrived> {
+    recv_with_control(socket, buffer, |level, kind, data| match (level, kind) {
+        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => ipv6_destination(data),
+        // `struct in_pktinfo`: interface, local address to answer from, destination in the header.
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+            let octets: [u8; 4] = data.get(4..8)?.try_into().ok()?;
+            Some(SocketAddr::from((Ipv4Addr::from(octets), 0)))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,88 @@
+//! macOS. The kernel's view of a connection is `struct tcp_connection_info` (`netinet/tcp.h`).
+
+use std::io;
+use std::time::Duration;
+
+use libc::c_int;
+use linerate_core::stats::TcpStats;
+use socket2::Socket;
+
+use super::bsd::{after_poll, poll_list};
+use super::unix::{option, option_bytes, u32_at};
+use super::{Interest, unsupported};
+
+pub(crate) use super::bsd::{
+    BUFFER_LIMITS, SEND_FLAGS, Wake, mss, path_mtu, recv_with_destination, request_destination,
+    set_dont_fragment, set_mss, set_traffic_class, share_port, unread_bytes, usable_buffer,
+};
+pub(crate) use super::unix::{cpu_times, socket_number};
+
+/// `poll` counts milliseconds: the last fraction of one is slept, which is as good as a wait.
+pub(crate) fn wait(
+    socket: &Socket,
+    interest: Interest,
+    wake: &Wake,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let millis = timeout.map_or(-1, |time| c_int::try_from(time.as_millis()).unwrap_or(c_int::MAX));
+    if let (0, Some(fraction)) = (millis, timeout) {
+        std::thread::sleep(fraction);
+    }
+    let mut fds = poll_list(socket, interest, wake);
+    // SAFETY: two pollfds that live through the call.
+    let result = unsafe { libc::poll(fds.as_mut_ptr(), 2, millis) };
+    after_poll(result, &fds, wake)
+}
+
+pub(crate) fn prepare_thread() {}
+
+pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
+    let mut record = [0; 256];
+    let filled =
+        option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONNECTION_INFO, &mut record).ok()?;
+    let field = |offset| u32_at(&record, filled, offset);
+    let retransmits: Option<[u8; 8]> =
+        record[..filled].get(info::RETRANSMITTED).and_then(|bytes| bytes.try_into().ok());
+    Some(TcpStats {
+        retransmits: retransmits.map(u64::from_ne_bytes),
+        cwnd_bytes: field(info::SND_CWND).map(u64::from),
+        snd_wnd_bytes: field(info::SND_WND).map(u64::from),
+        rtt_us: field(info::SRTT_MS).map(|ms| ms.saturating_mul(1000)),
+        rttvar_us: field(info::RTTVAR_MS).map(|ms| ms.saturating_mul(1000)),
+        pmtu_bytes: None,
+        reordering: None,
+    })
+}
+
+/// Offsets in `struct tcp_connection_info`.
+mod info {
+    use std::ops::Range;
+
+    pub(super) const SND_CWND: usize = 24;
+    pub(super) const SND_WND: usize = 28;
+    pub(super) const SRTT_MS: usize = 44;
+    pub(super) const RTTVAR_MS: usize = 48;
+    /// Packets.
+    pub(super) const RETRANSMITTED: Range<usize> = 104..112;
+}
+
+pub(crate) fn unacknowledged_bytes(socket: &Socket) -> Option<u64> {
+    let bytes = option(socket, libc::SOL_SOCKET, libc::SO_NWRITE).ok()?;
+    u64::try_from(bytes).ok()
+}
+
+pub(crate) fn congestion(_socket: &Socket) -> Option<String> {
+    None
+}
+
+pub(crate) fn set_congestion(_socket: &Socket, _name: &str) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_max_pacing_rate(_socket: &Socket, _bytes_per_sec: u64) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_user_timeout(_socket: &Socket, _timeout: Duration) -> io::Result<()> {
+    Err(unsupported())
+}

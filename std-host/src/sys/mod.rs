@@ -1,0 +1,95 @@
+//! What streams need from the operating system beyond the standard library and socket2. One file
+//! per system, the same names in each; this page is their contract.
+//!
+//! A system that lacks something says so and nothing fails because of it: functions that ask
+//! return `None`, functions that set return an error of kind `Unsupported`, which callers turn
+//! into one warning.
+//!
+//! | name | contract |
+//! |---|---|
+//! | `SEND_FLAGS` | flags of every send, so that a closed peer is an error and not a signal |
+//! | `BUFFER_LIMITS` | the settings that cap send and receive buffers, for messages |
+//! | `Wake` | `new`, `wake` from any thread; ends the current or the next `wait` with it, once |
+//! | `wait` | blocks until the socket is ready for the interest or has failed, the wake was used, or the time is over, as exactly as the system can; may return early. Sockets are non-blocking; the caller tries again and looks at its own state |
+//! | `prepare_thread` | called once by each stream's thread: timers as exact as the system has them |
+//! | `cpu_times` | CPU time of the whole process |
+//! | `socket_number` | the system's number of the socket, for reports |
+//! | `tcp_stats` | the kernel's view of a TCP connection |
+//! | `unacknowledged_bytes` | bytes handed to the kernel that the peer has not acknowledged |
+//! | `unread_bytes` | bytes of a TCP stream that have arrived and were not read |
+//! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
+//! | `congestion`, `set_congestion` | name of the congestion control |
+//! | `mss`, `set_mss` | segment size of a TCP socket |
+//! | `set_traffic_class` | the TOS or traffic class byte, by the socket's family |
+//! | `path_mtu` | MTU that the kernel knows towards the peer of a connected socket |
+//! | `set_max_pacing_rate` | kernel pacing, bytes per second |
+//! | `set_dont_fragment` | no fragments of IPv4 datagrams |
+//! | `set_user_timeout` | how long sent data may stay unacknowledged before the connection fails |
+//! | `share_port` | lets several UDP sockets of this process have one local address and port |
+//! | `request_destination` | before `recv_with_destination`: asks for local addresses |
+//! | `recv_with_destination` | one datagram with the local address it was sent to; its port is 0 |
+
+use std::io;
+use std::net::SocketAddr;
+
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "freebsd"))]
+mod unix;
+
+#[cfg(any(target_os = "macos", target_os = "freebsd"))]
+mod bsd;
+
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod os;
+#[cfg(target_os = "macos")]
+#[path = "macos.rs"]
+mod os;
+#[cfg(target_os = "freebsd")]
+#[path = "freebsd.rs"]
+mod os;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod os;
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "freebsd", windows)))]
+#[path = "fallback.rs"]
+mod os;
+
+/// Compiled in every system's tests too, so that it cannot rot.
+#[cfg(any(test, windows))]
+#[allow(dead_code, reason = "tests and Windows use a part of it")]
+mod fallback;
+
+pub(crate) use os::{
+    BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, mss, path_mtu, prepare_thread,
+    recv_with_destination, request_destination, set_congestion, set_dont_fragment,
+    set_max_pacing_rate, set_mss, set_traffic_class, set_user_timeout, share_port, socket_number,
+    tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+};
+
+/// What a thread waits for on its socket; a failed socket ends every wait but `Nothing`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// Data, or the end of it.
+    Read,
+    /// Room in the send buffer.
+    Write,
+    /// The wake or the time only.
+    Nothing,
+}
+
+/// A datagram and where it came from and went to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrived {
+    /// Bytes written to the buffer.
+    pub(crate) len: usize,
+    /// The sender.
+    pub(crate) from: SocketAddr,
+    /// The local address it was sent to, where the system tells; the port is zero.
+    pub(crate) to: Option<SocketAddr>,
+}
+
+/// The answer of a system that lacks a capability.
+#[allow(dead_code, reason = "not every system lacks something")]
+fn unsupported() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "this system cannot do it")
+}

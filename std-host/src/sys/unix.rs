@@ -1,0 +1,191 @@
+//! What the Unix systems have in common: socket options by number, CPU times, and datagrams with
+//! control messages.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use libc::{c_int, c_void};
+use linerate_core::stats::CpuTimes;
+use socket2::{SockAddr, Socket};
+
+use super::Arrived;
+
+/// CPU time of the whole process.
+pub(crate) fn cpu_times() -> CpuTimes {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is valid for writes of one rusage, which all-zero bytes are.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let nanos =
+        |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    CpuTimes { user_ns: nanos(usage.ru_utime), system_ns: nanos(usage.ru_stime) }
+}
+
+/// The descriptor's number.
+pub(crate) fn socket_number(socket: &Socket) -> i32 {
+    socket.as_raw_fd()
+}
+
+/// Name of the congestion control of a TCP socket.
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+pub(crate) fn congestion(socket: &Socket) -> Option<String> {
+    let name = socket.tcp_congestion().ok()?;
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+/// Types that any bytes are a valid value of, so that the kernel may fill or read them.
+///
+/// # Safety
+/// Implementors have no padding and no invalid bit patterns.
+pub(super) unsafe trait Plain: Copy {}
+// SAFETY: integers have neither padding nor invalid bit patterns.
+unsafe impl Plain for c_int {}
+// SAFETY: as above.
+unsafe impl Plain for u64 {}
+
+/// Sets a socket option.
+pub(super) fn set_option<T: Plain>(
+    socket: &Socket,
+    level: c_int,
+    name: c_int,
+    value: T,
+) -> io::Result<()> {
+    let len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` lives through the call and has `len` readable bytes.
+    check(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast::<c_void>(), len)
+    })
+    .map(drop)
+}
+
+/// Reads a socket option into `buffer` and returns how much of it the kernel filled.
+pub(super) fn option_bytes(
+    socket: &Socket,
+    level: c_int,
+    name: c_int,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    let mut len = buffer.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `buffer`, any of which are valid `u8`s.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            buffer.as_mut_ptr().cast::<c_void>(),
+            &raw mut len,
+        )
+    })?;
+    Ok((len as usize).min(buffer.len()))
+}
+
+/// Reads a socket option that is an `int`.
+pub(super) fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<c_int> {
+    let mut bytes = [0; size_of::<c_int>()];
+    option_bytes(socket, level, name, &mut bytes)?;
+    Ok(c_int::from_ne_bytes(bytes))
+}
+
+/// Asks a socket a question that `ioctl` answers with an `int`.
+#[allow(clippy::useless_conversion, reason = "the request's type differs between systems")]
+pub(super) fn ioctl_int(socket: &Socket, request: IoctlRequest) -> io::Result<c_int> {
+    let mut value: c_int = 0;
+    // SAFETY: callers pass requests that write one int, and `value` is one.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut value) })?;
+    Ok(value)
+}
+
+/// The type of an `ioctl` request here.
+#[cfg(all(target_os = "linux", target_env = "musl"))]
+pub(super) type IoctlRequest = c_int;
+/// The type of an `ioctl` request here.
+#[cfg(not(all(target_os = "linux", target_env = "musl")))]
+pub(super) type IoctlRequest = libc::c_ulong;
+
+/// A part of a record the kernel filled `filled` bytes of, or `None` where it is shorter.
+pub(super) fn u32_at(record: &[u8], filled: usize, offset: usize) -> Option<u32> {
+    let bytes = record.get(..filled)?.get(offset..offset + 4)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// Receives one datagram; `destination` finds the local address in one control message, given its
+/// level, type and data.
+pub(super) fn recv_with_control(
+    socket: &Socket,
+    buffer: &mut [u8],
+    destination: fn(c_int, c_int, &[u8]) -> Option<SocketAddr>,
+) -> io::Result<Arrived> {
+    let mut control = Control([0; CONTROL_BYTES]);
+    // SAFETY: every pointer in `message` stays valid through the call with the length beside it;
+    // the address storage is socket2's, which takes the length the kernel wrote.
+    let ((len, message), from) = unsafe {
+        SockAddr::try_init(|storage, storage_len| {
+            let mut part =
+                libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_name = storage.cast();
+            message.msg_namelen = *storage_len;
+            message.msg_iov = &raw mut part;
+            message.msg_iovlen = 1;
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = CONTROL_BYTES as _;
+            let len = check_len(libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0))?;
+            *storage_len = message.msg_namelen;
+            Ok((len, message))
+        })?
+    };
+    let from = from.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    Ok(Arrived { len, from, to: find_control(&message, destination) })
+}
+
+/// Goes through the control messages of a received `message`.
+fn find_control(
+    message: &libc::msghdr,
+    destination: fn(c_int, c_int, &[u8]) -> Option<SocketAddr>,
+) -> Option<SocketAddr> {
+    // SAFETY: the kernel set `msg_control` and `msg_controllen` to a chain of whole headers within
+    // the caller's buffer, which outlives this call; the macros stay inside of it.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(found) = header.as_ref() {
+            let head = libc::CMSG_LEN(0) as usize;
+            let len = (found.cmsg_len as usize).saturating_sub(head);
+            let data = std::slice::from_raw_parts(libc::CMSG_DATA(header), len);
+            if let Some(address) = destination(found.cmsg_level, found.cmsg_type, data) {
+                return Some(address);
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+/// The local address of an `in6_pktinfo`: the address, then the index of the interface, which
+/// makes the scope of a link-local one.
+pub(super) fn ipv6_destination(data: &[u8]) -> Option<SocketAddr> {
+    let octets: [u8; 16] = data.get(..16)?.try_into().ok()?;
+    let index = u32_at(data, data.len(), 16)?;
+    let address = std::net::Ipv6Addr::from(octets);
+    let scope = if address.is_unicast_link_local() { index } else { 0 };
+    Some(std::net::SocketAddrV6::new(address, 0, 0, scope).into())
+}
+
+/// The result of a system call that says -1 for an error.
+pub(super) fn check(result: c_int) -> io::Result<c_int> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn check_len(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Room for control messages, aligned as their headers must be.
+#[repr(align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+const CONTROL_BYTES: usize = 128;
