@@ -2,9 +2,12 @@
 //! command's writers ([`text`], [`json`]) make iperf3's output from nothing else, so a program that
 //! uses this library sees all that a reader of the output sees.
 
+mod date;
 pub mod json;
+mod message;
 mod quantity;
 pub mod text;
+mod view;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,6 +19,15 @@ pub use linerate_core::report::{
 use linerate_core::test::{End, Role, StreamId, TestSettings};
 
 use crate::error::Error;
+
+pub use message::{error_line, warning_text};
+pub use quantity::{UnitFormat, UnknownFormat};
+
+/// What this program says its version is, with the release of iperf3 that it equals.
+pub fn version() -> String {
+    let own = env!("CARGO_PKG_VERSION");
+    format!("linerate {own} (equals iperf {})", linerate_core::IPERF3_EQUIVALENT)
+}
 
 /// One thing that happened in a test, in this order: `Connected`, `Started`, any number of
 /// `Interval` and `OmitEnded`, and `Ended` exactly once, last. A test that fails early leaves out
@@ -59,6 +71,8 @@ pub struct Connection {
     pub title: Option<String>,
     /// The client's extra data.
     pub extra_data: Option<String>,
+    /// What is known of the settings: all on a client, nothing yet on a server.
+    pub settings: Option<TestSettings>,
 }
 
 /// The settings of a test and the streams that carry it.
@@ -128,10 +142,21 @@ pub struct TestEnd {
     pub local_congestion: Option<String>,
     /// Congestion control of the other end's.
     pub remote_congestion: Option<String>,
+    /// The file that this end sent or stored (`-F`).
+    pub file: Option<DiskFile>,
     /// The server's own output, if the client asked for it and it came.
     pub server_output: Option<ServerOutput>,
     /// Why the test did not run to its end; none if it did.
     pub error: Option<Error>,
+}
+
+/// The file behind the data of this end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskFile {
+    /// Its name as given.
+    pub name: String,
+    /// Its size at the end of the test, bytes.
+    pub size_bytes: u64,
 }
 
 /// The server's report as it sent it with its results.

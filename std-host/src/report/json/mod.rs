@@ -1,0 +1,190 @@
+//! The `-J` report: one document for each test, with iperf3's keys, types, order and layout, and
+//! what is linerate's own under the one key `linerate`. Where iperf3 repeats a key or prints a wrong
+//! number, this prints the key once and the right one.
+
+mod end;
+mod interval;
+mod layout;
+mod start;
+mod stream;
+
+use std::sync::Arc;
+
+use linerate_core::test::End;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Connection, Progress, ServerOutput, TestEnd, TestStart, Warning, message, version, view,
+};
+
+pub use layout::to_document_string;
+pub use stream::{JsonStream, StreamOptions};
+
+/// How the document is to be made.
+#[derive(Debug, Clone, Default)]
+pub struct JsonOptions {
+    /// The system's name, release and machine, as `uname -a` words them.
+    pub system_info: String,
+    /// Leave the key `linerate` out, for readers that expect iperf3's keys and no other.
+    pub plain: bool,
+}
+
+/// Collects what one test tells and makes a document of it.
+#[derive(Debug)]
+pub struct JsonReport {
+    options: JsonOptions,
+    connection: Option<Arc<Connection>>,
+    start: Option<Arc<TestStart>>,
+    intervals: Vec<Value>,
+    end: Option<Arc<TestEnd>>,
+    warnings: Vec<Warning>,
+    concurrent_tests: u32,
+}
+
+impl JsonReport {
+    /// A report that has heard nothing yet; finished as it is, it still is a complete document.
+    pub fn new(options: JsonOptions) -> Self {
+        Self {
+            options,
+            connection: None,
+            start: None,
+            intervals: Vec::new(),
+            end: None,
+            warnings: Vec::new(),
+            concurrent_tests: 0,
+        }
+    }
+
+    /// Takes note of what happened.
+    pub fn handle(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Connected(connection) => self.connection = Some(Arc::clone(connection)),
+            Progress::Started(start) => self.start = Some(Arc::clone(start)),
+            Progress::Interval(interval) => {
+                self.concurrent_tests = self.concurrent_tests.max(interval.concurrent_tests);
+                if let Some(start) = &self.start
+                    && view::is_worth_reporting(interval, start)
+                {
+                    self.intervals.push(interval::object(interval, start));
+                }
+            }
+            Progress::Measured(end) | Progress::Ended(end) => self.end = Some(Arc::clone(end)),
+            Progress::Warning(warning) => self.warnings.push(warning.clone()),
+            Progress::OmitEnded => {}
+        }
+    }
+
+    /// The document, as far as the test came.
+    pub fn finish(&self) -> Value {
+        let mut document = self.measurements();
+        if let Some(connection) = self.connection() {
+            if let Some(title) = &connection.title {
+                document.put("title", title.as_str());
+            }
+            if let Some(extra_data) = &connection.extra_data {
+                document.put("extra_data", extra_data.as_str());
+            }
+        }
+        if let Some(end) = &self.end {
+            if let Some(output) = &end.server_output {
+                let (key, value) = server_output_member(output);
+                document.put(key, value);
+            }
+            if let Some(error) = self.error() {
+                document.put("error", error);
+            }
+        }
+        if !self.options.plain {
+            document.put("linerate", self.own());
+        }
+        document.into()
+    }
+
+    /// What a server sends its client as its own output: the document so far, of which the client
+    /// knows title and extra data already.
+    pub fn server_output(&self) -> ServerOutput {
+        ServerOutput::Json(self.measurements().into())
+    }
+
+    fn measurements(&self) -> Object {
+        let mut document = Object::default();
+        document.put("start", self.start_object());
+        document.put("intervals", self.intervals.clone());
+        document.put("end", self.end_object());
+        document
+    }
+
+    fn start_object(&self) -> Value {
+        start::object(&self.options, self.connection(), self.start.as_deref())
+    }
+
+    fn end_object(&self) -> Value {
+        match (&self.start, &self.end) {
+            (Some(start), Some(end)) if !end.streams.is_empty() => end::object(start, end),
+            _ => Object::default().into(),
+        }
+    }
+
+    fn error(&self) -> Option<String> {
+        let error = self.end.as_ref()?.error.as_ref()?;
+        let end = self.connection().map_or(End::Client, |connection| connection.end);
+        Some(message::error_value(error, end))
+    }
+
+    /// The connection as it is known best: a server learns title and extra data after it accepts.
+    fn connection(&self) -> Option<&Connection> {
+        match &self.start {
+            Some(start) => Some(&start.connection),
+            None => self.connection.as_deref(),
+        }
+    }
+
+    fn own(&self) -> Value {
+        let warnings: Vec<String> = self.warnings.iter().map(message::warning_text).collect();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "test_number": self.connection().map_or(0, |connection| connection.test_number),
+            "concurrent_tests": self.concurrent_tests,
+            "warnings": warnings,
+        })
+    }
+}
+
+/// Key and value under which a client's document shows the server's output, and under which the
+/// server's results carry it.
+pub fn server_output_member(output: &ServerOutput) -> (&'static str, Value) {
+    match output {
+        ServerOutput::Text(text) => ("server_output_text", text.as_str().into()),
+        ServerOutput::Json(document) => ("server_output_json", document.clone()),
+    }
+}
+
+/// An object under construction, in order and without a key twice.
+#[derive(Debug, Default)]
+struct Object(Map<String, Value>);
+
+impl Object {
+    fn put(&mut self, key: &str, value: impl Into<Value>) {
+        let previous = self.0.insert(key.into(), value.into());
+        debug_assert!(previous.is_none(), "{key} stands in the object already");
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Self {
+        Self::Object(object.0)
+    }
+}
+
+/// A number that is written without a fraction when it has none. What is not finite cannot be
+/// measured and counts as zero.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < MAX_EXACT {
+        Value::from(value as i64)
+    } else {
+        serde_json::Number::from_f64(value).map_or(Value::from(0), Value::Number)
+    }
+}
+
+/// Above it a double has gaps between the integers.
+const MAX_EXACT: f64 = (1_u64 << 53) as f64;

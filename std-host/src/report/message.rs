@@ -1,0 +1,193 @@
+//! What a person is told on the error stream and in the documents' `error` key: one sentence each,
+//! with iperf3's words where scripts look for them, and always the option and the values at fault.
+
+use linerate_core::protocol::error_text;
+use linerate_core::session::SessionError;
+use linerate_core::test::End;
+
+use super::Warning;
+use crate::error::Error;
+
+/// The line for the error stream, without its newline: `linerate: error - TEXT`. `program` is the
+/// name that the program was started under, `end` what it runs as.
+pub fn error_line(program: &str, error: &Error, end: End) -> String {
+    let text = error_text(error, end);
+    match kind(error, end) {
+        Kind::Usage => format!("{program}: parameter error - {text}"),
+        Kind::Error => format!("{program}: error - {text}"),
+        Kind::Interrupt => format!("{program}: interrupt - {text}"),
+        Kind::Notice => format!("{program}: {text}"),
+    }
+}
+
+/// The value of the documents' `error` key. As in iperf3, a server's has the word in front that a
+/// client's lacks.
+pub(super) fn error_value(error: &Error, end: End) -> String {
+    let text = error_text(error, end);
+    match (kind(error, end), end) {
+        (Kind::Interrupt, _) => format!("interrupt - {text}"),
+        (Kind::Error, End::Server) => format!("error - {text}"),
+        _ => text,
+    }
+}
+
+/// What a warning says, without its newline; for the error stream, so that the report stays what
+/// iperf3's readers expect.
+pub fn warning_text(warning: &Warning) -> String {
+    match warning {
+        Warning::DefaultUdpRate => "UDP without -b sends only 1 Mbit/s, which says little about \
+            the path: give -b RATE, or -b 0 for as fast as possible"
+            .into(),
+        Warning::DatagramAboveMtu { datagram_bytes, fits_bytes } => {
+            let packets = fragments(*datagram_bytes, *fits_bytes);
+            format!(
+                "-l {datagram_bytes} does not fit one packet of this path: {datagram_bytes} > \
+                 {fits_bytes} bytes, so each datagram travels as {packets} fragments and is lost \
+                 with any of them; -l {fits_bytes} is the largest that fits"
+            )
+        }
+        Warning::BufferClamped { asked, got, limit } => {
+            format!(
+                "-w {asked}: the system gave {got} bytes of {asked} asked for, {limit} limits it"
+            )
+        }
+        Warning::Unsupported { option, reason } => {
+            format!("{option} has no effect here: {reason}")
+        }
+        Warning::StreamLost { id } => {
+            format!("stream {} broke, the others go on", id.number())
+        }
+    }
+}
+
+fn error_text(error: &Error, end: End) -> String {
+    match error {
+        Error::Session(SessionError::Interrupted) => {
+            Error::Session(SessionError::Terminated(end)).to_string()
+        }
+        Error::Connect { .. } => {
+            let iperf3 = error_text::text(CONNECT).unwrap_or("unable to connect to server");
+            format!("{iperf3}: {error}")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// How an error is introduced.
+enum Kind {
+    Usage,
+    Error,
+    /// Somebody stopped this end.
+    Interrupt,
+    /// A client that leaves is everyday life to a server.
+    Notice,
+}
+
+fn kind(error: &Error, end: End) -> Kind {
+    match (error, end) {
+        (Error::Usage(_), _) => Kind::Usage,
+        (Error::Session(SessionError::Interrupted), _) => Kind::Interrupt,
+        (Error::Session(SessionError::Terminated(End::Client)), End::Server) => Kind::Notice,
+        _ => Kind::Error,
+    }
+}
+
+/// Packets that a datagram is cut into: its payload and 8 bytes of UDP header are shared out over
+/// packets that carry as much as the largest unfragmented datagram with its header.
+const fn fragments(datagram_bytes: u32, fits_bytes: u32) -> u32 {
+    (datagram_bytes.saturating_add(UDP_HEADER)).div_ceil(fits_bytes.saturating_add(UDP_HEADER))
+}
+
+const UDP_HEADER: u32 = 8;
+/// iperf3's number for a control connection that could not be made.
+const CONNECT: i32 = 103;
+
+#[cfg(test)]
+mod tests {
+    use linerate_core::session::Refusal;
+    use linerate_core::test::StreamId;
+
+    use super::*;
+
+    #[test]
+    fn errors_are_introduced_as_iperf3_does() {
+        let refused =
+            Error::Connect { server: "[::1]:5201".into(), message: "Connection refused".into() };
+        let busy = Error::Session(SessionError::Refused(Refusal::Busy));
+        let gone = Error::Session(SessionError::Terminated(End::Client));
+        for (error, end, line) in [
+            (
+                refused,
+                End::Client,
+                "linerate: error - unable to connect to server - server may have stopped running \
+                 or use a different port, firewall issue, etc.: [::1]:5201: Connection refused",
+            ),
+            (
+                busy,
+                End::Client,
+                "linerate: error - the server is busy running a test. try again later",
+            ),
+            (gone.clone(), End::Server, "linerate: the client has terminated"),
+            (gone, End::Client, "linerate: error - the client has terminated"),
+            (
+                Error::Usage("cannot be both reverse and bidirectional".into()),
+                End::Client,
+                "linerate: parameter error - cannot be both reverse and bidirectional",
+            ),
+        ] {
+            assert_eq!(error_line("linerate", &error, end), line);
+        }
+    }
+
+    #[test]
+    fn an_interrupted_end_says_which_end_it_was() {
+        let error = Error::Session(SessionError::Interrupted);
+        for (end, line) in [
+            (End::Client, "iperf3: interrupt - the client has terminated"),
+            (End::Server, "iperf3: interrupt - the server has terminated"),
+        ] {
+            assert_eq!(error_line("iperf3", &error, end), line);
+        }
+    }
+
+    #[test]
+    fn documents_of_servers_keep_the_word_error() {
+        let error = Error::Session(SessionError::Refused(Refusal::Busy));
+        assert!(error_value(&error, End::Server).starts_with("error - the server is busy"));
+        assert!(error_value(&error, End::Client).starts_with("the server is busy"));
+        let gone = Error::Session(SessionError::Terminated(End::Client));
+        assert_eq!(error_value(&gone, End::Server), "the client has terminated");
+    }
+
+    #[test]
+    fn warnings_name_the_option_and_the_values() {
+        for (warning, words) in [
+            (Warning::DefaultUdpRate, &["-b", "1 Mbit/s"][..]),
+            // 2000 + 8 bytes in packets of 1472 + 8 make two.
+            (
+                Warning::DatagramAboveMtu { datagram_bytes: 2000, fits_bytes: 1472 },
+                &["-l 2000", "2000 > 1472", "2 fragments", "-l 1472"],
+            ),
+            // 32768 + 8 bytes in packets of 1480 make 23.
+            (
+                Warning::DatagramAboveMtu { datagram_bytes: 32_768, fits_bytes: 1472 },
+                &["23 fragments"],
+            ),
+            (
+                Warning::BufferClamped { asked: 8 << 20, got: 425_984, limit: "net.core.rmem_max" },
+                &["-w", "8388608", "425984", "net.core.rmem_max"],
+            ),
+            (
+                Warning::Unsupported { option: "-Z", reason: "no sendfile".into() },
+                &["-Z", "no sendfile"],
+            ),
+            (Warning::StreamLost { id: StreamId::from_index(1) }, &["stream 3"]),
+        ] {
+            let text = warning_text(&warning);
+            for word in words {
+                assert!(text.contains(word), "{word:?} not in {text:?}");
+            }
+            assert!(!text.contains('\n') && !text.ends_with('.'), "{text}");
+        }
+    }
+}
