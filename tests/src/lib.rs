@@ -1,1 +1,22 @@
-//! placeholder
+//! The harness of the suites that cross crates: it runs real processes of linerate and iperf3 against
+//! each other over the loopback, reads what both ends report, and holds it against the laws that any
+//! honest measurement obeys. Scripted peers play what no honest program would.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`tool`] | which program is meant, and where it is |
+//! | [`process`] | a child that is always collected: output, time limit, signals by its id |
+//! | [`server`], [`client`] | the two roles of a test |
+//! | [`case`] | a client's command line, and what it asks for |
+//! | [`check`] | both documents of one test held against each other |
+//! | [`script`] | a peer that follows a list of steps, honest or not |
+//! | [`rows`] | many cases at once, but not too many |
+
+pub mod case;
+pub mod check;
+pub mod client;
+pub mod process;
+pub mod rows;
+pub mod script;
+pub mod server;
+pub mod tool;

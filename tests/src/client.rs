@@ -1,0 +1,29 @@
+//! A client of either tool against a port of the loopback.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process::{Ended, Process};
+use crate::tool::Tool;
+
+/// Starts a client against `host` and `port` with these options.
+pub fn start(tool: Tool, host: &str, port: u16, options: &[&str]) -> Process {
+    let mut command = Command::new(tool.path());
+    command.args(["-c", host, "-p", &port.to_string()]).args(options);
+    Process::start(&mut command)
+}
+
+/// Runs a client to its end, which must come within `limit`.
+///
+/// # Errors
+///
+/// When the client takes longer.
+pub fn run(
+    tool: Tool,
+    host: &str,
+    port: u16,
+    options: &[&str],
+    limit: Duration,
+) -> Result<Ended, String> {
+    start(tool, host, port, options).wait(limit)
+}

@@ -1,0 +1,89 @@
+//! The two programs under test, and where they are found. linerate is what `LINERATE_BIN` names, else
+//! what cargo builds here; iperf3 is the system's own.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// A program that can play either role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// The command of this workspace.
+    Linerate,
+    /// The stock iperf3 of the system.
+    Iperf3,
+}
+
+impl Tool {
+    /// The program's path.
+    ///
+    /// # Panics
+    ///
+    /// When linerate cannot be built.
+    pub fn path(self) -> &'static Path {
+        match self {
+            Self::Linerate => linerate(),
+            Self::Iperf3 => Path::new("iperf3"),
+        }
+    }
+
+    /// Whether the program can be run here. Where it cannot, the caller skips and this says so aloud;
+    /// in continuous integration it is a failure instead, for a test that skips proves nothing.
+    ///
+    /// # Panics
+    ///
+    /// When the program is missing and `CI` is set.
+    pub fn is_here(self) -> bool {
+        let here = Command::new(self.path()).arg("--version").output().is_ok();
+        if !here {
+            skipped(&format!("{self} is not installed"));
+        }
+        here
+    }
+}
+
+/// Says that a test is skipped, and why.
+///
+/// # Panics
+///
+/// In continuous integration, where nothing may skip.
+pub fn skipped(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "nothing may skip in CI, but {why}");
+    eprintln!("skipped: {why}");
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Linerate => "linerate",
+            Self::Iperf3 => "iperf3",
+        })
+    }
+}
+
+fn linerate() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| match std::env::var_os("LINERATE_BIN") {
+        Some(path) => path.into(),
+        None => build_linerate(),
+    })
+}
+
+/// Cargo hands the path of a binary only to tests of the same package, so it is asked for it.
+fn build_linerate() -> PathBuf {
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--package", "linerate", "--bin", "linerate"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs, as it ran this test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .expect("cargo names the executable it built")
+}

@@ -1,0 +1,131 @@
+//! Hostile servers. Each meets a client of its own.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use linerate_tests::client;
+use linerate_tests::process::Ended;
+use linerate_tests::rows::run_all;
+use linerate_tests::script::{Peer, Step, frame, honest_server, honest_server_end, server_error};
+use linerate_tests::server::free_port;
+use linerate_tests::tool::Tool;
+
+struct Row {
+    name: String,
+    steps: Vec<Step>,
+}
+
+#[test]
+fn server_that_leaves_at_any_point_ends_the_client() {
+    let whole = honest_server();
+    let rows = (0..=whole.len())
+        .map(|kept| row(format!("closes after {kept} steps"), whole[..kept].to_vec()));
+    meet(rows.collect());
+}
+
+#[test]
+fn server_that_sends_garbage_at_any_point_ends_the_client() {
+    let whole = honest_server();
+    let rows = (1..whole.len()).map(|kept| {
+        let steps = [&whole[..kept], &[Step::Send(vec![0xaa; 64])]].concat();
+        row(format!("garbage after {kept} steps"), steps)
+    });
+    meet(rows.collect());
+}
+
+#[test]
+fn server_that_refuses_at_any_point_ends_the_client() {
+    let whole = honest_server();
+    let refusals = [
+        ("busy", Step::Send(vec![0xff])),
+        ("terminates", Step::Send(vec![11])),
+        ("rate limit", server_error(27)),
+        ("authentication", server_error(142)),
+        ("unknown error", server_error(-12345)),
+    ];
+    // Where the client waits for a code: after the cookie, the parameters, the streams, in the test.
+    let rows = [1, 3, 5, 7].into_iter().flat_map(|kept| {
+        refusals.iter().map({
+            let whole = &whole;
+            move |(name, step)| {
+                let steps = [&whole[..kept], std::slice::from_ref(step)].concat();
+                row(format!("{name} after {kept} steps"), steps)
+            }
+        })
+    });
+    meet(rows.collect());
+}
+
+#[test]
+fn server_with_impossible_results_ends_the_client() {
+    let before = &honest_server()[..honest_server().len() - 1];
+    let documents = [
+        ("nothing at all", frame("")),
+        ("no JSON", frame("well done")),
+        ("cut off", frame(r#"{"cpu_util_total":1,"streams":[{"id":1,"#)),
+        ("nested too deeply", frame("[".repeat(100_000))),
+        ("unknown stream", frame(r#"{"streams":[{"id":77,"bytes":1}]}"#)),
+        ("endless", Step::Send(u32::MAX.to_be_bytes().to_vec())),
+    ];
+    let rows = documents.into_iter().map(|(name, document)| {
+        let steps = [before, &[document], &honest_server_end()].concat();
+        row(name, steps)
+    });
+    meet(rows.collect());
+}
+
+#[test]
+fn missing_server_is_named_at_once() {
+    let port = free_port();
+    let ended = client::run(Tool::Linerate, "127.0.0.1", port, &[], TIME_LIMIT)
+        .expect("a refused connection needs no waiting");
+    complains_in_one_line(&ended).expect("one clear line");
+}
+
+/// The script plays the whole of an honest test, or the rows above prove nothing.
+#[test]
+fn honest_script_ends_the_client_well() {
+    let steps = [honest_server(), honest_server_end()].concat();
+    let ended = run(&steps).expect("the client ends");
+    assert_eq!(ended.code, Some(0), "{ended}");
+}
+
+fn row(name: impl Into<String>, steps: Vec<Step>) -> Row {
+    Row { name: name.into(), steps }
+}
+
+fn meet(rows: Vec<Row>) {
+    run_all(&rows, |row| {
+        run(&row.steps)
+            .and_then(|ended| complains_in_one_line(&ended))
+            .map_err(|e| format!("{}: {e}", row.name))
+    });
+}
+
+/// A client against a server that follows the steps and then closes.
+fn run(steps: &[Step]) -> Result<Ended, String> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
+    let port = listener.local_addr().map_err(|e| e.to_string())?.port();
+    let steps = steps.to_vec();
+    let server = std::thread::spawn(move || {
+        // A client that leaves early ends the script early; what it says then is what counts.
+        Peer::accept(listener).and_then(|mut peer| peer.follow(&steps))
+    });
+    let ended = client::run(Tool::Linerate, "127.0.0.1", port, &["-n", "64K"], TIME_LIMIT);
+    drop(server.join());
+    ended
+}
+
+fn complains_in_one_line(ended: &Ended) -> Result<(), String> {
+    let code = ended.code.ok_or_else(|| format!("a signal ended {ended}"))?;
+    let mut lines = ended.stderr.lines();
+    let (line, more) = (lines.next().unwrap_or_default(), lines.next());
+    let clear = line.len() > "linerate: ".len() && !line.contains("panicked");
+    if code != 0 && clear && more.is_none() {
+        Ok(())
+    } else {
+        Err(format!("not well said: {ended}"))
+    }
+}
+
+const TIME_LIMIT: Duration = Duration::from_secs(20);

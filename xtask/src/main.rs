@@ -1,0 +1,34 @@
+//! Every chore of this workspace as one command: `cargo xtask CHORE`. Each chore is a file of its
+//! own; this one only says which there are.
+
+mod bench;
+mod no_std;
+mod setup;
+mod steps;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match args.split_first() {
+        Some((chore, options)) if chore == "test" => test::run(options),
+        Some((chore, options)) if chore == "bench" => bench::run(options),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+const USAGE: &str = "which chore?
+
+cargo xtask test [--long]
+    sets up what it needs, then checks everything that a change can break
+cargo xtask bench [--runs N] [--seconds N] [--peer IPERF3] [--own LINERATE] [--json]
+    linerate against iperf3 over loopback, in alternation";

@@ -1,0 +1,48 @@
+//! Builds the engine for a microcontroller that has no operating system: the proof that `core` needs
+//! no `std` and no allocator. With an installed target library where rustup has one, else by building
+//! the language's own `core` from Debian's complete toolchain.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::workspace::{cargo, output_of, target};
+
+/// The smallest class of machines that the engine is for: Cortex-M3.
+pub(crate) const TARGET: &str = "thumbv7m-none-eabi";
+
+/// How code for [`TARGET`] can be made here.
+#[derive(Clone, Copy)]
+pub(crate) enum Toolchain {
+    /// The running toolchain has the target's library.
+    Installed,
+    /// Debian's compiler and the library source that belongs to it, which must be of one version.
+    BuildStd,
+}
+
+impl Toolchain {
+    /// The better way that is open here.
+    pub(crate) fn find() -> Option<Self> {
+        let installed = output_of("rustup", &["target", "list", "--installed"]);
+        if installed.lines().any(|line| line == TARGET) {
+            return Some(Self::Installed);
+        }
+        let complete = Path::new(RUSTC).exists() && Path::new(LIBRARY_SOURCE).exists();
+        complete.then_some(Self::BuildStd)
+    }
+}
+
+/// The build, and what it is called in the list of steps.
+pub(crate) fn build(toolchain: Toolchain) -> (&'static str, Command) {
+    let mut command = cargo(&["build", "--locked", "--package", "linerate-core"]);
+    command.args(["--target", TARGET, "--target-dir"]).arg(target().join("no-std"));
+    match toolchain {
+        Toolchain::Installed => ("no_std build, with the installed target library", command),
+        Toolchain::BuildStd => {
+            command.arg("-Zbuild-std=core").env("RUSTC", RUSTC).env("RUSTC_BOOTSTRAP", "1");
+            ("no_std build, with core built from source", command)
+        }
+    }
+}
+
+const RUSTC: &str = "/usr/bin/rustc";
+const LIBRARY_SOURCE: &str = "/usr/lib/rustlib/src/rust/library/core/Cargo.toml";
