@@ -237,6 +237,15 @@ impl TestSettings {
     }
 }
 
+/// Datagram size when nobody says, bytes: the segment size of the control connection, so that a
+/// datagram fits one packet of the path. Values that no path has come from systems that do not know.
+pub const fn datagram_bytes_for(control_mss: Option<u32>) -> u32 {
+    match control_mss {
+        Some(mss @ MIN_UDP_BLOCK..=MAX_UDP_BLOCK) => mss,
+        _ => DEFAULT_UDP_BLOCK,
+    }
+}
+
 /// Length of a test when nobody says (`-t`), seconds; iperf3 since 3.0.
 pub const DEFAULT_SECONDS: u32 = 10;
 /// Longest test (`-t`), seconds: one day; iperf3 since 3.0.5.
@@ -276,6 +285,15 @@ mod tests {
             assert_eq!(StreamId::from_index(index).index(), index);
         }
         assert_eq!(StreamId::from_number(2), None);
+    }
+
+    #[test]
+    fn nonsense_segment_sizes_do_not_become_datagrams() {
+        // Systems have been seen to report -1, 0, 2^31 and 13.
+        for nonsense in [None, Some(0), Some(13), Some(1 << 31), Some(u32::MAX)] {
+            assert_eq!(datagram_bytes_for(nonsense), DEFAULT_UDP_BLOCK);
+        }
+        assert_eq!(datagram_bytes_for(Some(1448)), 1448);
     }
 
     #[test]

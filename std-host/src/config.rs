@@ -42,6 +42,8 @@ pub struct ClientConfig {
     /// UDP: the control connection's segment size replaces `settings.block_bytes`, so that a
     /// datagram fits one packet of the path.
     pub block_from_path: bool,
+    /// UDP: nobody chose `settings.bitrate`, which deserves a warning.
+    pub rate_is_default: bool,
     /// Length of the report intervals; none reports once, at the end.
     pub interval: Option<Duration>,
     /// Name of the test, told to the server (`-T`).
@@ -65,6 +67,7 @@ impl ClientConfig {
             connect_timeout: None,
             settings: TestSettings::new(protocol),
             block_from_path: protocol == Protocol::Udp,
+            rate_is_default: protocol == Protocol::Udp,
             interval: Some(DEFAULT_INTERVAL),
             title: None,
             extra_data: None,

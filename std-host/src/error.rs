@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use linerate_core::protocol::code::error_number;
+use linerate_core::test::Protocol;
 use linerate_core::session::{Refusal, SessionError};
 
 /// Why a test or a server could not do its work.
@@ -24,6 +25,17 @@ pub enum Error {
         /// Host and port as given.
         server: String,
         /// What the system said for the last address tried.
+        message: String,
+    },
+    /// A data stream cannot be opened, though the control connection stands.
+    Stream {
+        /// Its number.
+        number: u32,
+        /// Its transport.
+        protocol: Protocol,
+        /// The server's port.
+        port: u16,
+        /// What the system said.
         message: String,
     },
     /// The control exchange ended before its time; who is at fault is in the value.
@@ -57,11 +69,16 @@ impl Error {
         Self::System { what: what.into(), message: error.to_string() }
     }
 
+    /// This end was told to stop.
+    pub const fn interrupted() -> Self {
+        Self::Session(SessionError::Interrupted)
+    }
+
     /// The class that this error belongs to.
     pub const fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
-            Self::Connect { .. } => ExitCode::Connect,
+            Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
             Self::Session(error) => session_exit_code(error),
         }
     }
@@ -98,6 +115,17 @@ impl fmt::Display for Error {
             Self::Usage(message) => f.write_str(message),
             Self::System { what, message } => write!(f, "{what}: {message}"),
             Self::Connect { server, message } => write!(f, "{server}: {message}"),
+            Self::Stream { number, protocol, port, message } => {
+                let transport = match protocol {
+                    Protocol::Tcp => "TCP",
+                    Protocol::Udp => "UDP",
+                };
+                write!(
+                    f,
+                    "unable to connect stream {number}: the control connection works, but \
+                     {transport} port {port} does not: {message}"
+                )
+            }
             Self::Session(error) => error.fmt(f),
         }
     }

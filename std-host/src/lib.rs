@@ -2,10 +2,15 @@
 //! process or keeps global state.
 
 pub mod cli;
+pub mod client;
 mod clock;
 pub mod config;
+mod connect;
+mod control;
 pub mod error;
+pub mod observe;
 pub mod report;
+pub mod server;
 mod stream;
 mod sys;
 pub mod system_info;

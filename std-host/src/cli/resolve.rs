@@ -67,6 +67,7 @@ fn client(host: String, args: Args, typed: &Typed<'_>) -> Result<ClientConfig, P
     settings.limits = limits;
     settings.block_bytes = length.unwrap_or(settings.block_bytes);
     if let Some(rate) = args.bitrate {
+        config.rate_is_default = false;
         settings.bitrate = rate.bitrate;
         settings.burst = rate.burst;
     }

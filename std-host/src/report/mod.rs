@@ -150,6 +150,24 @@ pub struct TestEnd {
     pub error: Option<Error>,
 }
 
+impl TestEnd {
+    /// The end of a test that measured nothing.
+    pub const fn failed(error: Error) -> Self {
+        const NO_USE: CpuUse =
+            CpuUse { total_micropercent: 0, user_micropercent: 0, system_micropercent: 0 };
+        Self {
+            streams: Vec::new(),
+            local_cpu: NO_USE,
+            remote_cpu: None,
+            local_congestion: None,
+            remote_congestion: None,
+            file: None,
+            server_output: None,
+            error: Some(error),
+        }
+    }
+}
+
 /// The file behind the data of this end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskFile {

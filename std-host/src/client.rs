@@ -1,0 +1,273 @@
+//! A client: connects, then runs one test.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+use std::{fmt, io};
+
+use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::extension::Offer;
+use linerate_core::protocol::parameters::ClientText;
+use linerate_core::session::{
+    Client as ClientExchange, ClientConfig as SessionConfig, ClientSession, Deadlines, StreamEvent,
+};
+use linerate_core::test::{End, Protocol, StreamId, datagram_bytes_for};
+use linerate_core::time::Instant;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::clock::Clock;
+use crate::config::ClientConfig;
+use crate::connect::connect;
+use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
+use crate::error::Error;
+use crate::observe::{Cancel, Observer};
+use crate::report::{Connection, Interval, Progress, TestEnd, TestStart, Warning};
+use crate::stream::{DataSocket, SocketOptions, connect_tcp, connect_udp};
+use crate::sys;
+
+/// Everything that one test told.
+#[derive(Debug, Clone)]
+pub struct TestReport {
+    /// The settings and streams; none if the test did not get to its start.
+    pub start: Option<Arc<TestStart>>,
+    /// The intervals in order, those of the omitted start included.
+    pub intervals: Vec<Arc<Interval>>,
+    /// The totals, as far as the test came.
+    pub end: Arc<TestEnd>,
+}
+
+/// A test that did not run to its end, with what it measured until then.
+#[derive(Debug, Clone)]
+pub struct TestFailure {
+    /// Why.
+    pub error: Error,
+    /// What there is.
+    pub report: TestReport,
+}
+
+impl fmt::Display for TestFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for TestFailure {}
+
+/// Runs one test against a server and tells `observer` what happens meanwhile.
+///
+/// Must be called within a tokio runtime with I/O and time. Dropping the future ends the test at
+/// once; `cancel` ends it with a summary at both ends.
+///
+/// # Errors
+/// [`TestFailure`] with what was measured, when the server cannot be reached, refuses, or either
+/// end stops before the end of the test.
+pub async fn run_client(
+    config: &ClientConfig,
+    observer: &mut dyn Observer,
+    cancel: &Cancel,
+) -> Result<TestReport, Box<TestFailure>> {
+    let mut recorder = Recorder::new(observer);
+    if let Err(error) = run(config, &mut recorder, cancel).await {
+        recorder.handle(Progress::Ended(Arc::new(TestEnd::failed(error))));
+    }
+    recorder.into_result()
+}
+
+async fn run(
+    config: &ClientConfig,
+    recorder: &mut Recorder<'_>,
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let bind = config.bind.as_deref();
+    let connecting =
+        connect(&config.host, config.port, bind, config.family, config.connect_timeout);
+    let control = tokio::select! {
+        connected = connecting => connected?,
+        () = cancel.cancelled() => return Err(Error::interrupted()),
+    };
+    control::prepare(&control);
+    let clock = Clock::new();
+    let cookie = random_cookie()?;
+    let control_mss = sys::mss(&socket2::SockRef::from(&control));
+    let mut settings = config.settings;
+    if config.block_from_path {
+        settings.block_bytes = datagram_bytes_for(control_mss);
+    }
+    let session_config = SessionConfig {
+        settings,
+        text: ClientText {
+            title: config.title.as_deref(),
+            extra_data: config.extra_data.as_deref(),
+            congestion: config.congestion.as_deref(),
+            auth_token: None,
+        },
+        client_version: linerate_core::IPERF3_EQUIVALENT,
+        interval: config.interval,
+        offer: config.extension.then_some(Offer::OWN),
+        deadlines: Deadlines::default(),
+    };
+    let session = ClientSession::new(clock.now(), session_config, cookie).map_err(|count| {
+        Error::Usage(format!("{count} streams are more than {MAX_STREAMS}, the most at once"))
+    })?;
+    let connection = Connection {
+        end: End::Client,
+        test_number: 1,
+        peer_host: config.host.clone(),
+        peer_port: config.port,
+        cookie: cookie.to_string(),
+        control_mss,
+        time: SystemTime::now(),
+        title: config.title.clone(),
+        extra_data: config.extra_data.clone(),
+        settings: Some(settings),
+    };
+    recorder.handle(Progress::Connected(Arc::new(connection.clone())));
+    if config.rate_is_default && settings.protocol == Protocol::Udp {
+        recorder.handle(Progress::Warning(Warning::DefaultUdpRate));
+    }
+    let (inputs_sender, inputs) = mpsc::unbounded_channel();
+    let options = SocketOptions::new(&settings, config.congestion.as_deref());
+    let backend = Dialler::new(config, &control, cookie, options, inputs_sender)?;
+    let records = Records::new(connection, config.interval);
+    Driver::new(session, backend, control, clock, inputs, records, recorder).run(cancel).await;
+    Ok(())
+}
+
+/// Opens the client's streams, one after the other as the session asks.
+struct Dialler<'a> {
+    config: &'a ClientConfig,
+    remote: SocketAddr,
+    local: Option<SocketAddr>,
+    cookie: Cookie,
+    options: Arc<SocketOptions>,
+    inputs: mpsc::UnboundedSender<Opened>,
+    dialling: Option<AbortHandle>,
+}
+
+/// A stream was opened, or could not be.
+struct Opened(StreamId, io::Result<DataSocket>);
+
+impl<'a> Dialler<'a> {
+    fn new(
+        config: &'a ClientConfig,
+        control: &TcpStream,
+        cookie: Cookie,
+        options: SocketOptions,
+        inputs: mpsc::UnboundedSender<Opened>,
+    ) -> Result<Self, Error> {
+        let address = |found: io::Result<SocketAddr>| {
+            found.map_err(|error| Error::system("control connection", &error))
+        };
+        let mut local = address(control.local_addr())?;
+        local.set_port(0);
+        Ok(Self {
+            config,
+            remote: address(control.peer_addr())?,
+            local: config.bind.as_ref().map(|_| local),
+            cookie,
+            options: Arc::new(options),
+            inputs,
+            dialling: None,
+        })
+    }
+}
+
+impl<'a> Backend for Dialler<'a> {
+    type Exchange = ClientExchange<'a, MAX_STREAMS>;
+    type Input = Opened;
+
+    fn open_stream(&mut self, id: StreamId, _session: &TestSession<Self>) {
+        let (remote, local, cookie) = (self.remote, self.local, self.cookie);
+        let (options, inputs) = (self.options.clone(), self.inputs.clone());
+        let dialling = tokio::spawn(async move {
+            let opened = match options.protocol() {
+                Protocol::Tcp => connect_tcp(remote, local, &cookie, &options).await,
+                Protocol::Udp => connect_udp(remote, local, &options).await,
+            };
+            // The test may be over already; then nobody wants the stream.
+            let _ = inputs.send(Opened(id, opened));
+        });
+        self.dialling = Some(dialling.abort_handle());
+    }
+
+    fn on_input(
+        &mut self,
+        session: &mut TestSession<Self>,
+        sockets: &mut Vec<DataSocket>,
+        now: Instant,
+        Opened(id, opened): Opened,
+    ) -> Result<(), Error> {
+        match opened {
+            Ok(socket) => {
+                sockets.push(socket);
+                session.handle_stream(now, id, StreamEvent::Connected);
+                Ok(())
+            }
+            Err(error) => {
+                let code = error.raw_os_error().unwrap_or(0);
+                session.handle_stream(now, id, StreamEvent::Failed { code });
+                Err(Error::Stream {
+                    number: id.number(),
+                    protocol: self.options.protocol(),
+                    port: self.config.port,
+                    message: error.to_string(),
+                })
+            }
+        }
+    }
+}
+
+impl Drop for Dialler<'_> {
+    fn drop(&mut self) {
+        if let Some(dialling) = &self.dialling {
+            dialling.abort();
+        }
+    }
+}
+
+/// Passes everything on, and keeps it for the report.
+struct Recorder<'a> {
+    observer: &'a mut dyn Observer,
+    start: Option<Arc<TestStart>>,
+    intervals: Vec<Arc<Interval>>,
+    end: Option<Arc<TestEnd>>,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(observer: &'a mut dyn Observer) -> Self {
+        Self { observer, start: None, intervals: Vec::new(), end: None }
+    }
+
+    fn into_result(self) -> Result<TestReport, Box<TestFailure>> {
+        let end = self.end.expect("every test ends with its end");
+        let error = end.error.clone();
+        let report = TestReport { start: self.start, intervals: self.intervals, end };
+        match error {
+            None => Ok(report),
+            Some(error) => Err(Box::new(TestFailure { error, report })),
+        }
+    }
+}
+
+impl Observer for Recorder<'_> {
+    fn handle(&mut self, progress: Progress) {
+        match &progress {
+            Progress::Started(start) => self.start = Some(start.clone()),
+            Progress::Interval(interval) => self.intervals.push(interval.clone()),
+            Progress::Ended(end) => self.end = Some(end.clone()),
+            _ => {}
+        }
+        self.observer.handle(progress);
+    }
+}
+
+fn random_cookie() -> Result<Cookie, Error> {
+    let mut random = [0; Cookie::LEN - 1];
+    getrandom::fill(&mut random).map_err(|error| Error::System {
+        what: "no random bytes for the test's cookie".into(),
+        message: error.to_string(),
+    })?;
+    Ok(Cookie::from_random(random))
+}

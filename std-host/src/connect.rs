@@ -1,0 +1,153 @@
+//! Reaching a server by name: all its addresses are tried, each a little after the one before, and
+//! the first that answers wins (RFC 8305). Look-up counts into the time that a person gives.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
+use tokio::task::JoinSet;
+
+use crate::config::Family;
+use crate::error::Error;
+
+/// A control connection to `host`, from `bind` if given.
+pub(crate) async fn connect(
+    host: &str,
+    port: u16,
+    bind: Option<&str>,
+    family: Option<Family>,
+    timeout: Option<Duration>,
+) -> Result<TcpStream, Error> {
+    let connecting = async {
+        let local = match bind {
+            Some(name) => resolve(name, 0, family).await?,
+            None => Vec::new(),
+        };
+        let remote = resolve(host, port, family).await?;
+        race(pairs(&remote, &local)?).await
+    };
+    let connected = match timeout {
+        Some(limit) => tokio::time::timeout(limit, connecting)
+            .await
+            .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))),
+        None => connecting.await,
+    };
+    connected.map_err(|error| Error::Connect {
+        server: format!("{host} port {port}"),
+        message: error.to_string(),
+    })
+}
+
+/// The addresses of `name`, of the given family where one is.
+pub(crate) async fn resolve(
+    name: &str,
+    port: u16,
+    family: Option<Family>,
+) -> io::Result<Vec<SocketAddr>> {
+    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    let wanted = |address: &SocketAddr| match family {
+        None => true,
+        Some(Family::V4) => address.is_ipv4(),
+        Some(Family::V6) => address.is_ipv6(),
+    };
+    let found: Vec<_> = lookup_host((bare, port)).await?.filter(wanted).collect();
+    if found.is_empty() {
+        let text = match family {
+            Some(Family::V4) => format!("{name} has no IPv4 address, and -4 allows no other"),
+            Some(Family::V6) => format!("{name} has no IPv6 address, and -6 allows no other"),
+            None => format!("{name} has no address"),
+        };
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    }
+    Ok(found)
+}
+
+/// An address to reach, and one of ours to start from.
+type Pair = (SocketAddr, Option<SocketAddr>);
+
+/// Every remote address, with a local one of the same family where some are asked for.
+fn pairs(remote: &[SocketAddr], local: &[SocketAddr]) -> io::Result<Vec<Pair>> {
+    if local.is_empty() {
+        return Ok(remote.iter().map(|&address| (address, None)).collect());
+    }
+    let same_family = |address: &SocketAddr| {
+        local.iter().find(|own| own.is_ipv4() == address.is_ipv4()).copied()
+    };
+    let pairs: Vec<_> =
+        remote.iter().filter_map(|&address| Some((address, Some(same_family(&address)?)))).collect();
+    if pairs.is_empty() {
+        let text = "the address given with -B is of another family than the server's";
+        return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
+    }
+    Ok(pairs)
+}
+
+/// The first connection that stands. The next address is tried when the one before has failed, or
+/// has not answered for a while.
+async fn race(pairs: Vec<Pair>) -> io::Result<TcpStream> {
+    let mut waiting = pairs.into_iter();
+    let mut attempts = JoinSet::new();
+    let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    loop {
+        if let Some((remote, local)) = waiting.next() {
+            attempts.spawn(dial(remote, local));
+        }
+        let head_start = async {
+            match waiting.len() {
+                0 => std::future::pending().await,
+                _ => tokio::time::sleep(HEAD_START).await,
+            }
+        };
+        tokio::select! {
+            joined = attempts.join_next() => match joined {
+                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Err(error))) => last_error = error,
+                Some(Err(_)) => {}
+                None if waiting.len() == 0 => return Err(last_error),
+                None => {}
+            },
+            () = head_start => {}
+        }
+    }
+}
+
+async fn dial(remote: SocketAddr, local: Option<SocketAddr>) -> io::Result<TcpStream> {
+    let socket = if remote.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    if let Some(local) = local {
+        socket.bind(local)?;
+    }
+    socket.connect(remote).await
+}
+
+/// How long one address may take before the next is tried beside it.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn local_addresses_go_with_remote_ones_of_their_family() {
+        let remote = [address("[::1]:5201"), address("127.0.0.1:5201")];
+        let local = [address("127.0.0.2:0")];
+        let only_v4 = pairs(&remote, &local).expect("one fits");
+        assert_eq!(only_v4, [(remote[1], Some(local[0]))]);
+        assert!(pairs(&remote[..1], &local).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_dead_address_does_not_keep_from_the_next() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let alive = listener.local_addr().expect("bound");
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let dead = closed.local_addr().expect("bound");
+        drop(closed);
+        let stream = race(vec![(dead, None), (alive, None)]).await.expect("one is alive");
+        assert_eq!(stream.peer_addr().expect("connected"), alive);
+    }
+}

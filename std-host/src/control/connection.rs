@@ -1,0 +1,183 @@
+//! The bytes of a control connection: reads as they come, writes as the connection takes them,
+//! closes so that nothing sent is lost.
+
+use std::io;
+use std::time::Duration;
+
+use linerate_core::protocol::results::OutputKind;
+use linerate_core::session::{Exchange, Session, Transmit};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+
+use super::MAX_STREAMS;
+use crate::report::ServerOutput;
+use crate::sys;
+
+/// Makes a fresh control connection prompt, and aware of a peer that has gone.
+pub(crate) fn prepare(control: &TcpStream) {
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
+    #[cfg(not(windows))]
+    let keepalive = keepalive.with_retries(KEEPALIVE_TRIES);
+    // All of these make a good connection better; one without them still works.
+    let _ = control.set_nodelay(true);
+    let _ = SockRef::from(control).set_tcp_keepalive(&keepalive);
+    let _ = sys::set_user_timeout(&SockRef::from(control), USER_TIMEOUT);
+}
+
+pub(super) struct Connection {
+    stream: TcpStream,
+    buffer: Box<[u8]>,
+    /// The server's output as it goes out, and how much of it went.
+    output: Vec<u8>,
+    output_sent: usize,
+    /// The server's output as it came in.
+    received: Vec<u8>,
+    received_kind: Option<OutputKind>,
+    write_failed: bool,
+}
+
+/// What came on the control connection.
+pub(super) enum Arrived {
+    /// So many bytes, to be taken with `hand_over`.
+    Bytes(usize),
+    /// Its end.
+    End,
+    /// Nothing after all.
+    Nothing,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            buffer: vec![0; READ_BYTES].into(),
+            output: Vec::new(),
+            output_sent: 0,
+            received: Vec::new(),
+            received_kind: None,
+            write_failed: false,
+        }
+    }
+
+    /// Sends what the session has to send, until something comes. Loses nothing if dropped.
+    pub(super) async fn next<E: Exchange<MAX_STREAMS>>(
+        &mut self,
+        session: &mut Session<E, MAX_STREAMS>,
+    ) -> Arrived {
+        loop {
+            let wants_to_write = !self.write_failed && self.send(session).is_err_and(|error| would_block(&error));
+            let interest = if wants_to_write {
+                Interest::READABLE | Interest::WRITABLE
+            } else {
+                Interest::READABLE
+            };
+            let Ok(ready) = self.stream.ready(interest).await else { return Arrived::End };
+            if !ready.is_readable() && !ready.is_read_closed() {
+                continue;
+            }
+            return match self.stream.try_read(&mut self.buffer) {
+                Ok(0) => Arrived::End,
+                Ok(len) => Arrived::Bytes(len),
+                Err(error) if would_block(&error) => Arrived::Nothing,
+                Err(_) => Arrived::End,
+            };
+        }
+    }
+
+    /// Gives `len` bytes that came to `take`, with the sink for the server's own output.
+    pub(super) fn hand_over(
+        &mut self,
+        len: usize,
+        take: impl FnOnce(&[u8], &mut dyn FnMut(OutputKind, &[u8])),
+    ) {
+        let Self { buffer, received, received_kind, .. } = self;
+        take(&buffer[..len], &mut |kind, bytes| {
+            *received_kind = Some(kind);
+            let room = OUTPUT_LIMIT - received.len();
+            received.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        });
+    }
+
+    /// The server's own output, if its results carried it whole.
+    pub(super) fn take_server_output(&mut self) -> Option<ServerOutput> {
+        let received = std::mem::take(&mut self.received);
+        match self.received_kind.take()? {
+            OutputKind::Text => serde_json::from_slice(&received).ok().map(ServerOutput::Text),
+            OutputKind::Json => serde_json::from_slice(&received).ok().map(ServerOutput::Json),
+        }
+    }
+
+    /// The member of the results document to send when the session asks for it.
+    pub(super) fn set_server_output(&mut self, member: Vec<u8>) {
+        self.output = member;
+        self.output_sent = 0;
+    }
+
+    /// Sends what is left, then closes this direction and reads on for a moment: closing a socket
+    /// with unread bytes would make the system throw away what the peer has not read yet.
+    pub(super) async fn close<E: Exchange<MAX_STREAMS>>(
+        mut self,
+        session: &mut Session<E, MAX_STREAMS>,
+    ) {
+        let farewell = async {
+            while self.send(session).is_err_and(|error| would_block(&error)) {
+                self.stream.writable().await?;
+            }
+            self.stream.shutdown().await?;
+            loop {
+                self.stream.readable().await?;
+                match self.stream.try_read(&mut self.buffer) {
+                    Ok(0) => return Ok(()),
+                    Err(error) if !would_block(&error) => return Err(error),
+                    _ => {}
+                }
+            }
+        };
+        // The peer may be gone already; there is nobody left to tell.
+        let _: Result<io::Result<()>, _> = tokio::time::timeout(FAREWELL, farewell).await;
+    }
+
+    /// Writes until there is nothing more to send or the connection takes no more.
+    fn send<E: Exchange<MAX_STREAMS>>(
+        &mut self,
+        session: &mut Session<E, MAX_STREAMS>,
+    ) -> io::Result<()> {
+        while let Some(transmit) = session.poll_control() {
+            let written = match transmit {
+                Transmit::Bytes(bytes) => self.stream.try_write(bytes),
+                Transmit::ServerOutput => {
+                    let sent = self.stream.try_write(&self.output[self.output_sent..]);
+                    self.output_sent += sent.as_ref().copied().unwrap_or(0);
+                    if self.output_sent < self.output.len() {
+                        sent?;
+                        continue;
+                    }
+                    sent
+                }
+            };
+            match written {
+                Ok(bytes) => session.consume_control(bytes),
+                Err(error) => {
+                    // The reading side will say that the connection is gone.
+                    self.write_failed = !would_block(&error);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn would_block(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+const READ_BYTES: usize = 16 * 1024;
+/// Most of a server's own output that is kept.
+const OUTPUT_LIMIT: usize = 64 << 20;
+const KEEPALIVE: Duration = Duration::from_secs(5);
+#[cfg(not(windows))]
+const KEEPALIVE_TRIES: u32 = 3;
+const USER_TIMEOUT: Duration = Duration::from_secs(20);
+const FAREWELL: Duration = Duration::from_secs(1);

@@ -1,0 +1,304 @@
+//! Drives one session of `linerate_core::session` on a control connection: carries bytes, does what
+//! the session says, tells the observer. Client and server differ only in their [`Backend`]; nothing
+//! of the protocol is decided here.
+
+mod connection;
+mod records;
+
+use std::collections::VecDeque;
+
+use linerate_core::report::Span;
+use linerate_core::session::{Action, Command, Ending, Event, Exchange, Session, StreamEvent};
+use linerate_core::stats::{CpuTimes, Sample};
+use linerate_core::test::{MAX_PARALLEL, StreamId};
+use linerate_core::time::Instant;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::observe::{Cancel, Observer};
+use crate::report::json::server_output_member;
+use crate::report::{Connection as ConnectionRecord, Progress, ServerOutput, Warning};
+use crate::stream::{DataSocket, Payload, Streams};
+use crate::sys;
+use connection::Connection;
+pub(crate) use connection::prepare;
+pub(crate) use records::Records;
+
+/// Streams of one test, both directions together.
+pub(crate) const MAX_STREAMS: usize = 2 * MAX_PARALLEL as usize;
+
+/// What one end does in its own way. Actions of the other end never come; their methods do nothing.
+pub(crate) trait Backend {
+    /// Which side of the exchange this is.
+    type Exchange: Exchange<MAX_STREAMS>;
+    /// What comes from elsewhere than the control connection and the streams.
+    type Input;
+
+    /// Client: begins to open a stream.
+    fn open_stream(&mut self, _id: StreamId, _session: &TestSession<Self>) {}
+
+    /// Server: begins to get ready for the client's streams.
+    fn prepare(&mut self, _session: &TestSession<Self>) {}
+
+    /// Takes an input of its own. A new stream's socket goes to `sockets` before the session hears
+    /// of it, because the session may start the streams at once.
+    ///
+    /// # Errors
+    /// A fault of this end's own, which the session knows in its own words only.
+    fn on_input(
+        &mut self,
+        session: &mut TestSession<Self>,
+        sockets: &mut Vec<DataSocket>,
+        now: Instant,
+        input: Self::Input,
+    ) -> Result<(), Error>;
+
+    /// Server: its output goes with the results, as so many bytes, or does not.
+    fn on_server_output(&mut self, _session: &mut TestSession<Self>, _now: Instant, _: Option<u32>) {
+    }
+
+    /// The settings are agreed: fills in what the connection's record did not know.
+    fn on_agreed(&mut self, _session: &TestSession<Self>, _connection: &mut ConnectionRecord) {}
+
+    /// The test's clock runs.
+    fn on_started(&mut self) {}
+
+    /// Other tests that run on this end.
+    fn concurrent_tests(&self) -> u32 {
+        0
+    }
+}
+
+/// The session that a backend's side of the exchange makes.
+pub(crate) type TestSession<B> = Session<<B as Backend>::Exchange, MAX_STREAMS>;
+
+/// One test on its control connection.
+pub(crate) struct Driver<'a, B: Backend> {
+    session: Box<TestSession<B>>,
+    backend: B,
+    connection: Connection,
+    clock: Clock,
+    inputs: mpsc::UnboundedReceiver<B::Input>,
+    stream_events: mpsc::UnboundedReceiver<(StreamId, StreamEvent)>,
+    stream_events_sender: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
+    sockets: Vec<DataSocket>,
+    streams: Option<Streams>,
+    samples: VecDeque<(Instant, Vec<Sample>, CpuTimes)>,
+    records: Records,
+    observer: &'a mut dyn Observer,
+    collects_output: bool,
+    /// This end's fault, which the session knows only as a failed stream.
+    local_error: Option<Error>,
+    ended: bool,
+}
+
+impl<'a, B: Backend> Driver<'a, B> {
+    pub(crate) fn new(
+        session: TestSession<B>,
+        backend: B,
+        control: TcpStream,
+        clock: Clock,
+        inputs: mpsc::UnboundedReceiver<B::Input>,
+        records: Records,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        let (stream_events_sender, stream_events) = mpsc::unbounded_channel();
+        Self {
+            session: Box::new(session),
+            backend,
+            connection: Connection::new(control),
+            clock,
+            inputs,
+            stream_events,
+            stream_events_sender,
+            sockets: Vec::new(),
+            streams: None,
+            samples: VecDeque::new(),
+            records,
+            observer,
+            collects_output: false,
+            local_error: None,
+            ended: false,
+        }
+    }
+
+    /// Runs the test to its end, whatever that is.
+    pub(crate) async fn run(mut self, cancel: &Cancel) {
+        let mut interrupted = false;
+        loop {
+            self.settle().await;
+            if self.ended {
+                break;
+            }
+            let deadline = self.session.poll_timeout().map(|(_, at)| self.clock.to_std(at));
+            tokio::select! {
+                readable = self.connection.next(self.session.as_mut()) => self.on_control(readable),
+                Some(input) = self.inputs.recv() => {
+                    let Self { backend, session, sockets, clock, .. } = &mut self;
+                    if let Err(error) = backend.on_input(session, sockets, clock.now(), input) {
+                        self.local_error = Some(error);
+                    }
+                }
+                Some((id, event)) = self.stream_events.recv() => {
+                    if event == StreamEvent::Closed {
+                        self.tell(Progress::Warning(Warning::StreamLost { id }));
+                    }
+                    self.session.handle_stream(self.clock.now(), id, event);
+                }
+                () = sleep_until(deadline) => self.session.handle_timeout(self.clock.now()),
+                () = cancel.cancelled(), if !interrupted => {
+                    interrupted = true;
+                    self.session.handle_command(Command::Interrupt);
+                }
+            }
+        }
+        self.connection.close(self.session.as_mut()).await;
+    }
+
+    /// Drains the session: does what it says and tells what happened, until it wants nothing more.
+    async fn settle(&mut self) {
+        loop {
+            while let Some(action) = self.session.poll_action() {
+                self.perform(action).await;
+            }
+            while let Some(event) = self.session.poll_event() {
+                self.on_event(event);
+            }
+            if let Some((now, samples, cpu)) = self.samples.pop_front() {
+                self.session.handle_samples(now, &samples, cpu);
+            } else if std::mem::take(&mut self.collects_output) {
+                self.collect_output();
+            } else {
+                return;
+            }
+        }
+    }
+
+    async fn perform(&mut self, action: Action) {
+        match action {
+            Action::OpenStream(id, _) => self.backend.open_stream(id, &self.session),
+            Action::Prepare => self.backend.prepare(&self.session),
+            Action::StartStreams => self.start_streams(),
+            Action::Sample => {
+                let samples = self.streams.as_ref().map(Streams::sample).unwrap_or_default();
+                self.samples.push_back((self.clock.now(), samples, sys::cpu_times()));
+            }
+            Action::StopStreams => {
+                if let Some(streams) = &mut self.streams {
+                    streams.stop().await;
+                }
+            }
+            Action::CloseStreams => {
+                self.sockets.clear();
+                if let Some(streams) = self.streams.take() {
+                    streams.close().await;
+                }
+            }
+            Action::CollectOutput => self.collects_output = true,
+            Action::CloseControl => self.ended = true,
+        }
+    }
+
+    fn start_streams(&mut self) {
+        let sockets = std::mem::take(&mut self.sockets);
+        self.records.set_streams(&sockets, &self.session);
+        if let Some(name) = sockets.last().and_then(DataSocket::congestion) {
+            self.session.handle_congestion(&name);
+            self.records.local_congestion = Some(name);
+        }
+        for warning in self.records.socket_warnings(&sockets, &self.session) {
+            self.tell(Progress::Warning(warning));
+        }
+        let settings = self.session.settings();
+        let payload =
+            if settings.repeating_payload { Payload::Digits } else { Payload::Random };
+        let plan = |index| self.session.plan(StreamId::from_index(index));
+        let plans = (0..sockets.len()).filter_map(plan).collect();
+        let events = self.stream_events_sender.clone();
+        match Streams::start(sockets, plans, self.clock, payload, events) {
+            Ok(streams) => self.streams = Some(streams),
+            Err(error) => {
+                self.local_error = Some(Error::system("cannot start the data streams", &error));
+                let lost = (0..self.session.settings().stream_count()).map(StreamId::from_index);
+                for id in lost {
+                    let _own_receiver_lives = self.stream_events_sender.send((id, StreamEvent::Closed));
+                }
+            }
+        }
+        self.backend.on_started();
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Agreed => self.backend.on_agreed(&self.session, &mut self.records.connection),
+            Event::Started => {
+                let start = self.records.start(&self.session);
+                self.tell(Progress::Started(start));
+            }
+            Event::Interval { span, omitted } => self.on_interval(span, omitted),
+            Event::OmitEnded => self.tell(Progress::OmitEnded),
+            Event::Measured => {
+                let end = self.records.end(&self.session, None, None);
+                self.tell(Progress::Measured(end));
+            }
+            Event::Finished(ending) => self.on_finished(ending),
+        }
+    }
+
+    fn on_interval(&mut self, span: Span, omitted: bool) {
+        let concurrent = self.backend.concurrent_tests();
+        let interval = self.records.interval(&self.session, span, omitted, concurrent);
+        self.tell(Progress::Interval(interval));
+    }
+
+    fn on_finished(&mut self, ending: Ending) {
+        let error = match ending {
+            Ending::Complete => None,
+            Ending::Failed(error) => {
+                Some(self.local_error.take().unwrap_or(Error::Session(error)))
+            }
+        };
+        let output = self.connection.take_server_output();
+        let end = self.records.end(&self.session, output, error);
+        self.tell(Progress::Ended(end));
+    }
+
+    fn on_control(&mut self, arrived: connection::Arrived) {
+        let now = self.clock.now();
+        match arrived {
+            connection::Arrived::Bytes(len) => {
+                self.connection.hand_over(len, |bytes, output| {
+                    self.session.handle_control_with_output(now, bytes, output);
+                });
+            }
+            connection::Arrived::End => self.session.handle_control_closed(now),
+            connection::Arrived::Nothing => {}
+        }
+    }
+
+    fn collect_output(&mut self) {
+        let member = self.observer.server_output().map(|output| member_text(&output));
+        let bytes = member.as_ref().and_then(|member| u32::try_from(member.len()).ok());
+        self.connection.set_server_output(member.unwrap_or_default());
+        self.backend.on_server_output(&mut self.session, self.clock.now(), bytes);
+    }
+
+    fn tell(&mut self, progress: Progress) {
+        self.observer.handle(progress);
+    }
+}
+
+async fn sleep_until(deadline: Option<std::time::Instant>) {
+    match deadline {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The server's output as a member of the results document.
+fn member_text(output: &ServerOutput) -> Vec<u8> {
+    let (key, value) = server_output_member(output);
+    format!("{}:{value}", serde_json::Value::from(key)).into_bytes()
+}

@@ -1,0 +1,130 @@
+//! Makes the records of a report from what a session and its sockets know.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use linerate_core::report::Span;
+use linerate_core::session::{Exchange, Session};
+use linerate_core::test::{End, Protocol, StreamId};
+
+use super::MAX_STREAMS;
+use crate::error::Error;
+use crate::report::{
+    Connection, Interval, ServerOutput, SocketBuffers, StreamStart, TestEnd, TestStart, Warning,
+};
+use crate::stream::DataSocket;
+
+/// What the records need beyond the session.
+#[derive(Debug)]
+pub(crate) struct Records {
+    pub(super) connection: Connection,
+    pub(super) local_congestion: Option<String>,
+    interval: Option<Duration>,
+    streams: Vec<StreamStart>,
+    buffers: SocketBuffers,
+}
+
+impl Records {
+    pub(crate) fn new(connection: Connection, interval: Option<Duration>) -> Self {
+        Self {
+            connection,
+            local_congestion: None,
+            interval,
+            streams: Vec::new(),
+            buffers: SocketBuffers::default(),
+        }
+    }
+
+    pub(super) fn set_streams<E: Exchange<MAX_STREAMS>>(
+        &mut self,
+        sockets: &[DataSocket],
+        session: &Session<E, MAX_STREAMS>,
+    ) {
+        let end = self.connection.end;
+        let start = |(index, socket): (usize, &DataSocket)| StreamStart {
+            id: StreamId::from_index(index),
+            role: session.settings().role(end, index),
+            socket: socket.number(),
+            local: socket.local(),
+            remote: socket.peer(),
+        };
+        self.streams = sockets.iter().enumerate().map(start).collect();
+        self.buffers = sockets.first().map(DataSocket::buffers).unwrap_or_default();
+    }
+
+    /// What a person should know of the data sockets.
+    pub(super) fn socket_warnings<E: Exchange<MAX_STREAMS>>(
+        &self,
+        sockets: &[DataSocket],
+        session: &Session<E, MAX_STREAMS>,
+    ) -> Vec<Warning> {
+        let Some(first) = sockets.first() else { return Vec::new() };
+        let mut warnings = first.warnings().to_vec();
+        let settings = session.settings();
+        if settings.protocol == Protocol::Udp
+            && self.connection.end == End::Client
+            && let Some(mtu) = first.path_mtu()
+        {
+            let headers = if first.peer().is_ipv6() { IPV6_HEADERS } else { IPV4_HEADERS };
+            let fits_bytes = mtu.saturating_sub(headers);
+            if settings.block_bytes > fits_bytes {
+                let datagram_bytes = settings.block_bytes;
+                warnings.push(Warning::DatagramAboveMtu { datagram_bytes, fits_bytes });
+            }
+        }
+        warnings
+    }
+
+    pub(super) fn start<E: Exchange<MAX_STREAMS>>(
+        &self,
+        session: &Session<E, MAX_STREAMS>,
+    ) -> Arc<TestStart> {
+        Arc::new(TestStart {
+            connection: self.connection.clone(),
+            settings: *session.settings(),
+            interval: self.interval,
+            streams: self.streams.clone(),
+            buffers: self.buffers,
+        })
+    }
+
+    pub(super) fn interval<E: Exchange<MAX_STREAMS>>(
+        &self,
+        session: &Session<E, MAX_STREAMS>,
+        span: Span,
+        omitted: bool,
+        concurrent_tests: u32,
+    ) -> Arc<Interval> {
+        let accounts = session.accounts();
+        let count = accounts.streams().len();
+        let streams = (0..count).filter_map(|index| accounts.interval(index)).collect();
+        Arc::new(Interval { span, omitted, streams, concurrent_tests })
+    }
+
+    pub(super) fn end<E: Exchange<MAX_STREAMS>>(
+        &self,
+        session: &Session<E, MAX_STREAMS>,
+        server_output: Option<ServerOutput>,
+        error: Option<Error>,
+    ) -> Arc<TestEnd> {
+        let accounts = session.accounts();
+        let count = accounts.streams().len();
+        let remote = accounts.remote();
+        Arc::new(TestEnd {
+            streams: (0..count).filter_map(|index| accounts.summary(index)).collect(),
+            local_cpu: accounts.cpu(),
+            remote_cpu: remote.map(|remote| remote.cpu),
+            local_congestion: self.local_congestion.clone(),
+            remote_congestion: remote
+                .and_then(|remote| remote.congestion.as_ref())
+                .map(|name| name.as_str().to_owned()),
+            file: None,
+            server_output,
+            error,
+        })
+    }
+}
+
+/// IP and UDP headers before the payload of a datagram, bytes, without options.
+const IPV4_HEADERS: u32 = 20 + 8;
+const IPV6_HEADERS: u32 = 40 + 8;

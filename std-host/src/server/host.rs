@@ -1,0 +1,199 @@
+//! One test of a server, from its cookie to its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::extension::Offer;
+use linerate_core::session::{
+    Admission, Deadlines, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
+};
+use linerate_core::test::{End, Protocol};
+use linerate_core::time::Instant;
+use socket2::SockRef;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::Shared;
+use super::table::Place;
+use crate::clock::Clock;
+use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
+use crate::error::Error;
+use crate::observe::{Cancel, Observer};
+use crate::report::{Connection, Progress};
+use crate::stream::{DataSocket, SocketOptions, adopt_tcp};
+use crate::sys;
+
+/// A client that has said its cookie.
+#[derive(Debug)]
+pub(super) struct Visitor {
+    pub(super) stream: TcpStream,
+    pub(super) peer: SocketAddr,
+    pub(super) cookie: Cookie,
+    pub(super) test_number: u64,
+}
+
+/// What comes to a test from elsewhere than its control connection.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// A TCP stream of this test.
+    Connected(TcpStream),
+    /// A UDP stream of this test.
+    Greeted(DataSocket),
+    /// Its streams can come, or there is no place for it.
+    Prepared,
+}
+
+/// Runs the test; tells whether it was accepted.
+pub(super) async fn host(
+    visitor: Visitor,
+    interval: Option<Duration>,
+    shared: &Arc<Shared>,
+    observer: &mut dyn Observer,
+    cancel: &Cancel,
+) -> bool {
+    let Visitor { stream, peer, cookie, test_number } = visitor;
+    control::prepare(&stream);
+    let clock = Clock::new();
+    let config =
+        SessionConfig { interval, extension: Some(Offer::OWN), deadlines: Deadlines::default() };
+    let session = ServerSession::new(clock.now(), config);
+    let connection = Connection {
+        end: End::Server,
+        test_number,
+        peer_host: peer.ip().to_canonical().to_string(),
+        peer_port: peer.port(),
+        cookie: cookie.to_string(),
+        control_mss: sys::mss(&SockRef::from(&stream)),
+        time: SystemTime::now(),
+        title: None,
+        extra_data: None,
+        settings: None,
+    };
+    observer.handle(Progress::Connected(Arc::new(connection.clone())));
+    let (sender, inputs) = mpsc::unbounded_channel();
+    let mut was_accepted = false;
+    let backend = Host {
+        cookie,
+        peer,
+        shared: shared.clone(),
+        sender,
+        options: None,
+        place: None,
+        greeting: None,
+        was_accepted: &mut was_accepted,
+    };
+    let records = Records::new(connection, interval);
+    Driver::new(session, backend, stream, clock, inputs, records, observer).run(cancel).await;
+    was_accepted
+}
+
+/// Takes in the client's streams.
+struct Host<'a> {
+    cookie: Cookie,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+    sender: mpsc::UnboundedSender<Input>,
+    options: Option<SocketOptions>,
+    place: Option<Place>,
+    /// The task that takes UDP greetings.
+    greeting: Option<AbortHandle>,
+    was_accepted: &'a mut bool,
+}
+
+/// Bytes for a client's free texts: as much as its parameters may have.
+const TEXT_BYTES: usize = 8192;
+
+impl Backend for Host<'_> {
+    type Exchange = ServerExchange<MAX_STREAMS, TEXT_BYTES>;
+    type Input = Input;
+
+    fn prepare(&mut self, session: &TestSession<Self>) {
+        let settings = session.settings();
+        let options = SocketOptions::new(settings, session.text().congestion());
+        let is_tcp = settings.protocol == Protocol::Tcp;
+        self.place = self.shared.table.enter(self.cookie, is_tcp.then(|| self.sender.clone()));
+        self.options = Some(options.clone());
+        if is_tcp || self.place.is_none() {
+            // The test's own receiver lives as long as the test.
+            let _ = self.sender.send(Input::Prepared);
+            return;
+        }
+        let (shared, sender, client) = (self.shared.clone(), self.sender.clone(), self.peer.ip());
+        let count = settings.stream_count();
+        let greeting = tokio::spawn(async move {
+            let mut set_up = shared.udp.set_up(client).await;
+            let mut is_wanted = sender.send(Input::Prepared).is_ok();
+            let mut greeted = 0;
+            while is_wanted && greeted < count {
+                // A stream that cannot be made is missed by the session when its time is over.
+                if let Ok(socket) = set_up.next(&options).await {
+                    is_wanted = sender.send(Input::Greeted(socket)).is_ok();
+                    greeted += 1;
+                }
+            }
+        });
+        self.greeting = Some(greeting.abort_handle());
+    }
+
+    fn on_input(
+        &mut self,
+        session: &mut TestSession<Self>,
+        sockets: &mut Vec<DataSocket>,
+        now: Instant,
+        input: Input,
+    ) -> Result<(), Error> {
+        let socket = match (input, &self.options) {
+            (Input::Prepared, _) => {
+                *self.was_accepted = self.place.is_some();
+                let accept = self.place.as_ref().map(|_| Admission::Accept);
+                session.handle_prepared(now, accept.unwrap_or(Admission::Busy));
+                return Ok(());
+            }
+            (Input::Greeted(socket), _) => socket,
+            (Input::Connected(stream), Some(options)) => adopt_tcp(stream, options)
+                .map_err(|error| Error::system("unable to accept a stream", &error))?,
+            (Input::Connected(_), None) => return Ok(()),
+        };
+        sockets.push(socket);
+        if session.handle_stream_accepted(now).is_none() {
+            sockets.pop();
+        }
+        Ok(())
+    }
+
+    fn on_server_output(
+        &mut self,
+        session: &mut TestSession<Self>,
+        now: Instant,
+        bytes: Option<u32>,
+    ) {
+        session.handle_server_output(now, bytes);
+    }
+
+    fn on_agreed(&mut self, session: &TestSession<Self>, connection: &mut Connection) {
+        connection.settings = Some(*session.settings());
+        connection.title = session.text().title().map(str::to_owned);
+        connection.extra_data = session.text().extra_data().map(str::to_owned);
+    }
+
+    fn on_started(&mut self) {
+        if let Some(place) = &self.place {
+            place.set_running();
+        }
+    }
+
+    fn concurrent_tests(&self) -> u32 {
+        self.place.as_ref().map_or(0, Place::others_running)
+    }
+}
+
+impl Drop for Host<'_> {
+    fn drop(&mut self) {
+        if let Some(greeting) = &self.greeting {
+            greeting.abort();
+        }
+    }
+}

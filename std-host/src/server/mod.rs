@@ -1,0 +1,198 @@
+//! A server: one port, any number of tests at once. Each fresh connection is greeted by a task of
+//! its own, so that nobody waits for a silent one; each test is a task of its own with a session of
+//! its own, and they share nothing but the table that finds a test by its cookie.
+
+mod greet;
+mod host;
+mod table;
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use linerate_core::accept::Admission;
+use linerate_core::protocol::code::ControlCode;
+use socket2::{Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use crate::config::{Family, ServerConfig};
+use crate::connect::resolve;
+use crate::error::Error;
+use crate::observe::{Cancel, Observer};
+use crate::stream::{Listen, UdpDoor};
+use greet::{Greeted, greet};
+use host::{Visitor, host};
+use table::Table;
+
+/// A server whose port is open.
+#[derive(Debug)]
+pub struct Server {
+    config: ServerConfig,
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+/// What all tests of a server have in common.
+#[derive(Debug)]
+struct Shared {
+    table: Table,
+    udp: UdpDoor,
+}
+
+/// Watches a server: makes the observer of each test, and hears of those who got none.
+pub trait ObserveTests: Send + Sync {
+    /// An observer for the test with this number, counted from one.
+    fn observe(&self, test_number: u64) -> Box<dyn Observer>;
+
+    /// A connection was turned away before it became a test: whose, and why.
+    fn turned_away(&self, _peer: SocketAddr, _why: &str) {}
+}
+
+impl Server {
+    /// Opens the port, TCP and UDP. Must be called within a tokio runtime with I/O and time.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the port is taken or the address is not this machine's.
+    pub async fn bind(config: ServerConfig) -> Result<Self, Error> {
+        let listen = listen_address(&config).await?;
+        let failed = |error| {
+            let what = match &config.bind {
+                Some(name) => format!("unable to listen on {name} port {}", config.port),
+                None => format!("unable to listen on port {}", config.port),
+            };
+            Error::system(what, &error)
+        };
+        let socket = listen.bind(Type::STREAM, reuse_address).map_err(failed)?;
+        socket.listen(BACKLOG).map_err(failed)?;
+        let listener = TcpListener::from_std(socket.into()).map_err(failed)?;
+        let local = listener.local_addr().map_err(failed)?;
+        let udp = UdpDoor::bind(match listen {
+            Listen::Everywhere { .. } => Listen::Everywhere { port: local.port() },
+            Listen::At(_) => Listen::At(local),
+        })
+        .map_err(failed)?;
+        let table = Table::new(if config.one_off { 1 } else { MOST_TESTS });
+        Ok(Self { config, listener, shared: Arc::new(Shared { table, udp }) })
+    }
+
+    /// The port that is open, which the system chose if the configuration says 0.
+    pub fn port(&self) -> u16 {
+        self.listener.local_addr().map_or(self.config.port, |address| address.port())
+    }
+
+    /// Serves tests until `cancel`, or until the first accepted test is over if that is all it is
+    /// to serve. Running tests are ended with a summary and their clients told.
+    pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
+        let Self { config, listener, shared } = self;
+        let may_greet = Arc::new(Semaphore::new(MOST_GREETINGS));
+        let (greeted_sender, mut greeted) = mpsc::channel(GREETED_AT_ONCE);
+        let mut greetings = JoinSet::new();
+        let mut hosted = Hosted { config, shared, tests, running: JoinSet::new(), count: 0 };
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => match may_greet.clone().try_acquire_owned() {
+                        Ok(permit) => {
+                            let done = greeted_sender.clone();
+                            greetings.spawn(async move {
+                                let _permit = permit;
+                                // The receiver lives as long as this loop.
+                                let _ = done.send((greet(stream).await, peer)).await;
+                            });
+                        }
+                        Err(_) => hosted.tests.turned_away(peer, "too many silent connections"),
+                    },
+                    // Out of descriptors, most likely: running tests will give some back.
+                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                },
+                Some((result, peer)) = greeted.recv() => match result {
+                    Ok(visitor) => hosted.take_in(visitor, peer, cancel),
+                    Err(why) => hosted.tests.turned_away(peer, why),
+                },
+                Some(_) = greetings.join_next() => {}
+                Some(ended) = hosted.running.join_next() => {
+                    let was_accepted = ended.unwrap_or(false);
+                    if hosted.config.one_off && was_accepted {
+                        return;
+                    }
+                }
+                () = cancel.cancelled() => break,
+            }
+        }
+        let all_ended = async { while hosted.running.join_next().await.is_some() {} };
+        // A test that does not end in time is ended with the server.
+        let _ = tokio::time::timeout(LAST_TESTS, all_ended).await;
+    }
+}
+
+/// The tests of a running server.
+struct Hosted {
+    config: ServerConfig,
+    shared: Arc<Shared>,
+    tests: Arc<dyn ObserveTests>,
+    /// Each tells at its end whether its test was accepted.
+    running: JoinSet<bool>,
+    count: u64,
+}
+
+impl Hosted {
+    /// Brings a connection that said its cookie where it belongs.
+    fn take_in(&mut self, Greeted { stream, cookie }: Greeted, peer: SocketAddr, cancel: &Cancel) {
+        match self.shared.table.admission(&cookie) {
+            Admission::Stream => self.shared.table.hand_over(&cookie, stream),
+            Admission::Late => refuse(&stream),
+            Admission::Control if self.shared.table.is_full() => {
+                refuse(&stream);
+                self.tests.turned_away(peer, "all places for tests are taken");
+            }
+            Admission::Control => {
+                self.count += 1;
+                let visitor = Visitor { stream, peer, cookie, test_number: self.count };
+                let (shared, tests) = (self.shared.clone(), self.tests.clone());
+                let (interval, cancel) = (self.config.interval, cancel.clone());
+                self.running.spawn(async move {
+                    let mut observer = tests.observe(visitor.test_number);
+                    host(visitor, interval, &shared, observer.as_mut(), &cancel).await
+                });
+            }
+        }
+    }
+}
+
+async fn listen_address(config: &ServerConfig) -> Result<Listen, Error> {
+    let port = config.port;
+    Ok(match (&config.bind, config.family) {
+        (Some(name), family) => {
+            let found = resolve(name, port, family).await;
+            let found = found.map_err(|error| Error::system(format!("-B {name}"), &error))?;
+            Listen::At(found[0])
+        }
+        (None, Some(Family::V4)) => Listen::At((Ipv4Addr::UNSPECIFIED, port).into()),
+        (None, Some(Family::V6)) => Listen::At((Ipv6Addr::UNSPECIFIED, port).into()),
+        (None, None) => Listen::Everywhere { port },
+    })
+}
+
+/// Lets a server start again at once on a port whose last connections are still winding down. On
+/// Windows the same option would let two servers share the port.
+fn reuse_address(socket: &Socket) -> std::io::Result<()> {
+    if cfg!(windows) { Ok(()) } else { socket.set_reuse_address(true) }
+}
+
+/// Tells a peer that it cannot be served now, in the word that stock clients understand.
+fn refuse(stream: &TcpStream) {
+    // One byte fits the send buffer of any fresh connection; a peer that is gone needs none.
+    let _ = stream.try_write(&[ControlCode::AccessDenied.byte()]);
+}
+
+/// Tests at once.
+const MOST_TESTS: usize = 256;
+/// Connections that have not said yet what they are.
+const MOST_GREETINGS: usize = 1024;
+const GREETED_AT_ONCE: usize = 64;
+const BACKLOG: i32 = 1024;
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long running tests have to end when the server is stopped.
+const LAST_TESTS: Duration = Duration::from_secs(5);
