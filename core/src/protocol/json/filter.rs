@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::DocumentError;
 use super::scan::{Container, Event, Scanner};
-use super::table::{Kind, Member};
+use super::table::{Kind, MAX_KEY, Member};
 
 /// Who gets what does not go into the canonical text.
 pub(crate) trait Taker {
@@ -84,8 +84,13 @@ impl<const C: usize> Filter<C> {
 
     /// The known top-level members, once the document has ended.
     pub(crate) fn decode<'de, T: Deserialize<'de>>(&'de self) -> Result<T, DocumentError> {
-        let canonical = &self.router.canonical;
+        let canonical = self.canonical();
         decode(if canonical.is_empty() { b"{}" } else { canonical })
+    }
+
+    /// What is known so far; empty if the top-level value is no object.
+    pub(super) fn canonical(&self) -> &[u8] {
+        &self.router.canonical
     }
 }
 
@@ -117,9 +122,6 @@ struct Router<const C: usize> {
     raw: Option<&'static str>,
     canonical: heapless::Vec<u8, C>,
 }
-
-/// Longer keys are unknown.
-const MAX_KEY: usize = 24;
 
 /// Which container the next event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,3 +18,6 @@ pub use error::DocumentError;
 pub(super) use filter::{Filter, NoTexts, Taker, TextPart, WrongType, decode, handle_bytes};
 pub(super) use table::{Kind, Member, capacity};
 pub(super) use write::{Escaped, Scaled, Window};
+
+#[cfg(test)]
+mod tests;
