@@ -185,6 +185,14 @@ fn absent_keys_have_meanings() {
 }
 
 #[test]
+fn an_unfinished_document_has_no_defaults() {
+    let nothing = ParametersReader::<8>::new().finish().map(|_| ());
+    assert_eq!(nothing, Err(DocumentError::Syntax { offset: 0 }));
+    let half = fed(ParametersReader::<8>::new(), b"{\"time\":5", &[3]).map(|_| ());
+    assert_eq!(half, Err(DocumentError::Syntax { offset: 9 }));
+}
+
+#[test]
 fn both_directions_at_once_beat_reverse() {
     let both = settings("{\"bidirectional\":true,\"reverse\":true}");
     assert_eq!(both.direction, Direction::Bidirectional);
