@@ -164,3 +164,45 @@ impl WireOffer {
         (version > 0).then_some(Offer { version, features })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::testing::{fed, written};
+
+    const fn offer(version: u32, bits: u32) -> Offer {
+        Offer { version, features: Features(bits) }
+    }
+
+    #[test]
+    fn the_answer_is_the_lower_version_and_the_common_features() {
+        let cases = [
+            (offer(1, 0), offer(1, 0), Some(offer(1, 0))),
+            (offer(3, 0b1110), offer(2, 0b0111), Some(offer(2, 0b0110))),
+            (offer(1, 0b1000), offer(2, 0b0111), Some(offer(1, 0))),
+            (offer(0, 0b1111), offer(2, 0b1111), None),
+        ];
+        for (theirs, own, answer) in cases {
+            assert_eq!(theirs.accept(own), answer);
+        }
+    }
+
+    #[test]
+    fn the_answer_survives_the_wire() {
+        let body = written(&OutgoingExtension(offer(1, 6)));
+        assert_eq!(body, "{\"version\":1,\"features\":6}");
+        let reader = fed(ExtensionReader::new(), body.as_bytes(), &[1]).unwrap();
+        assert_eq!(reader.finish(), Ok(offer(1, 6)));
+    }
+
+    #[test]
+    fn answers_may_say_more_but_not_less() {
+        let read = |body: &str| fed(ExtensionReader::new(), body.as_bytes(), &[4])?.finish();
+        assert_eq!(read("{\"new\":{\"version\":9},\"version\":2,\"features\":1}"), Ok(offer(2, 1)));
+        let missing = Err(DocumentError::Missing { key: "version" });
+        assert_eq!(read("{\"features\":1}"), missing);
+        assert_eq!(read("{\"version\":0,\"features\":1}"), missing);
+        let wrong = Err(DocumentError::WrongType { key: "features" });
+        assert_eq!(read("{\"version\":1,\"features\":[]}"), wrong);
+    }
+}

@@ -8,8 +8,8 @@ use super::json::DocumentError;
 pub const PARAMETERS_LIMIT: u32 = 8192;
 
 /// Longest results that are accepted. iperf3 has no limit, because a server's own output may come
-/// with them: a day of intervals with 128 streams is some hundred megabytes of JSON, an hour with
-/// ten streams two.
+/// with them: an hour of ten streams is some three megabytes of text, or ten of JSON. Nothing of it
+/// is stored while it is read, so the limit only bounds the time that a peer can take.
 pub const RESULTS_LIMIT: u32 = 64 << 20;
 
 /// Longest answer to the extension offer that is accepted.
@@ -132,5 +132,74 @@ pub trait Outgoing {
             index += 1;
         }
         Some(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// Keeps what it gets; complains about a body that begins with `!`.
+    #[derive(Default)]
+    struct Kept {
+        bytes: Vec<u8>,
+        ended: u32,
+    }
+
+    impl Document for Kept {
+        fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
+            self.bytes.extend_from_slice(bytes);
+            if self.bytes.starts_with(b"!") { Err(DocumentError::Depth) } else { Ok(()) }
+        }
+
+        fn handle_end(&mut self) -> Result<(), DocumentError> {
+            self.ended += 1;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_frame_ends_with_its_body_in_any_chunking() {
+        let frame = b"\0\0\0\x05hello\x0a\x01";
+        for size in 1..=frame.len() {
+            let (mut reader, mut kept) = (FrameReader::new(5), Kept::default());
+            let mut at = 0;
+            loop {
+                let end = (at + size).min(frame.len());
+                let progress = reader.read(&frame[at..end], &mut kept).unwrap();
+                at += progress.consumed;
+                if progress.complete {
+                    break;
+                }
+                assert_eq!(at, end);
+            }
+            assert_eq!((at, &kept.bytes[..], kept.ended), (9, &b"hello"[..], 1), "{size}");
+            let after = reader.read(&frame[at..], &mut kept).unwrap();
+            assert_eq!(after, FrameProgress { consumed: 0, complete: true });
+            assert_eq!(kept.ended, 1);
+        }
+    }
+
+    #[test]
+    fn lengths_are_unsigned_and_limited() {
+        let cases = [(0, false), (1, true), (8192, true), (8193, false), (u32::MAX, false)];
+        for (announced, accepted) in cases {
+            let mut reader = FrameReader::new(PARAMETERS_LIMIT);
+            let read = reader.read(&u32::to_be_bytes(announced), &mut Kept::default());
+            let expected = match accepted {
+                true => Ok(FrameProgress { consumed: 4, complete: false }),
+                false => Err(DocumentError::Length { announced, limit: PARAMETERS_LIMIT }),
+            };
+            assert_eq!(read, expected, "{announced}");
+        }
+    }
+
+    #[test]
+    fn what_the_document_says_is_passed_on() {
+        let read = FrameReader::new(9).read(b"\0\0\0\x02!", &mut Kept::default());
+        assert_eq!(read, Err(DocumentError::Depth));
     }
 }

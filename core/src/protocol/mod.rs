@@ -12,3 +12,8 @@ pub mod greeting;
 pub mod json;
 pub mod parameters;
 pub mod results;
+
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod testing;

@@ -2,19 +2,24 @@
 //! understands it: keys without regard to ASCII case, the first of two equal keys, anything unknown
 //! skipped, numbers in every spelling a C printer makes.
 //!
-//! A [`Scanner`](scan) checks the syntax, a [`Filter`](filter) with one [`table`] a document keeps
-//! the known members as a small canonical text, and serde-json-core decodes that text into a plain
-//! struct. Texts, free-form values and the elements of `streams` are handed on while they are read,
-//! so nothing here grows with the size of a document.
+//! A scanner checks the syntax, a router with one table a document keeps the known members as a
+//! small canonical text, and serde-json-core decodes that text into a plain struct. Texts, free-form
+//! values and the elements of `streams` are handed on while they are read, so nothing here grows
+//! with the size of a document.
 
 mod error;
 mod filter;
 mod number;
+mod router;
 mod scan;
 mod table;
 mod write;
 
 pub use error::DocumentError;
-pub(super) use filter::{Filter, NoTexts, Taker, TextPart, WrongType, decode, handle_bytes};
+pub(super) use filter::{Filter, NoTexts, decode, handle_bytes};
+pub(super) use router::{Taker, TextPart, WrongType};
 pub(super) use table::{Kind, Member, capacity};
 pub(super) use write::{Escaped, Scaled, Window};
+
+#[cfg(test)]
+mod tests;

@@ -153,6 +153,11 @@ impl Scanner {
         }
     }
 
+    /// Whether the top-level value has ended.
+    pub(super) const fn is_complete(&self) -> bool {
+        matches!(self.state, State::Complete)
+    }
+
     /// A complaint about the byte that is being looked at.
     pub(super) const fn syntax(&self) -> DocumentError {
         DocumentError::Syntax { offset: self.offset }

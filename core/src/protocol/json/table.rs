@@ -44,11 +44,19 @@ pub(crate) enum Kind {
     Elements(&'static [Member]),
 }
 
+/// Longer keys are unknown.
+pub(super) const MAX_KEY: usize = 24;
+
 /// Most bytes that the canonical text of these members takes.
+///
+/// # Panics
+/// While compiling, if a table has more members or longer keys than the filter can hold.
 pub(crate) const fn capacity(members: &[Member]) -> usize {
+    assert!(members.len() <= u64::BITS as usize, "a bit for each member");
     let mut bytes = "{}".len();
     let mut index = 0;
     while index < members.len() {
+        assert!(members[index].key.len() <= MAX_KEY, "a buffer for each key");
         bytes += members[index].key.len() + "\"\":,".len() + width(members[index].kind);
         index += 1;
     }

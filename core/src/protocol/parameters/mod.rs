@@ -8,3 +8,6 @@ mod text;
 pub use incoming::{ParametersReader, ReceivedParameters};
 pub use outgoing::{ClientText, OutgoingParameters};
 pub use text::ReceivedText;
+
+#[cfg(test)]
+mod tests;

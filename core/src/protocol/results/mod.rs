@@ -34,3 +34,6 @@ pub struct ResultsStream {
     /// When it ended, counted from the end of the omitted start; `None` from ends up to 3.1.
     pub end_ns: Option<u64>,
 }
+
+#[cfg(test)]
+mod tests;
