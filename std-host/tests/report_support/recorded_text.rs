@@ -21,7 +21,8 @@ pub(crate) fn progress(
     mut settings: TestSettings,
     interval: Option<Duration>,
 ) -> Vec<Progress> {
-    let (text, server_output) = split_server_output(text);
+    let (text, server_output) = take_server_output(text);
+    let text = &text;
     if let Some(bitrate) = after(text, "Target Bitrate: ") {
         settings.bitrate = Some(BitsPerSec(number(bitrate)));
     }
@@ -57,10 +58,15 @@ pub(crate) fn progress(
     events
 }
 
-fn split_server_output(text: &str) -> (&str, Option<ServerOutput>) {
-    let Some((own, output)) = text.split_once("\nServer output:\n") else { return (text, None) };
-    let output = output.strip_suffix("\n\niperf Done.\n").expect("the output ends the report");
-    (own, Some(ServerOutput::Text(output.into())))
+/// The client's own lines, and the server's that stand among them.
+fn take_server_output(text: &str) -> (String, Option<ServerOutput>) {
+    let Some((before, rest)) = text.split_once("\nServer output:\n") else {
+        return (text.into(), None);
+    };
+    let done = "\niperf Done.\n";
+    let output = rest.strip_suffix(done).and_then(|output| output.strip_suffix('\n'));
+    let output = output.expect("the output stands before the last line");
+    (format!("{before}{done}"), Some(ServerOutput::Text(output.into())))
 }
 
 fn connection(text: &str, end: End, settings: TestSettings) -> Connection {
@@ -178,10 +184,7 @@ fn test_end(
     let [sender, receiver] = congestion;
     let sends = streams.iter().any(|stream| stream.role == Role::Sender);
     let (local, remote) = if sends { (sender, receiver) } else { (receiver, sender) };
-    let is_complete =
-        end == End::Server || text.contains("iperf Done.") || !text.contains("sender");
-    let was_interrupted = !is_complete && !text.contains("Server output");
-    let error = Error::Session(SessionError::Interrupted);
+    let is_complete = end == End::Server || text.contains("iperf Done.");
     TestEnd {
         streams: summaries,
         local_cpu: after(text, "CPU Utilization: local/sender ").map_or(NO_CPU, cpu),
@@ -190,14 +193,8 @@ fn test_end(
         remote_congestion: remote.or((end == End::Server).then(|| "told-later".into())),
         file: file(text),
         server_output: None,
-        error: (was_interrupted && after(text, "iperf Done.").is_none() && is_interrupt(text))
-            .then_some(error),
+        error: (!is_complete).then_some(Error::Session(SessionError::Interrupted)),
     }
-}
-
-/// A client's interrupted test shows that nothing came from the server.
-fn is_interrupt(text: &str) -> bool {
-    text.contains("0.00 Bytes  0.00 bits/sec")
 }
 
 fn sides(
