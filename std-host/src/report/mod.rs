@@ -23,12 +23,6 @@ use crate::error::Error;
 pub use message::{error_line, warning_text};
 pub use quantity::{UnitFormat, UnknownFormat};
 
-/// What this program says its version is, with the release of iperf3 that it equals.
-pub fn version() -> String {
-    let own = env!("CARGO_PKG_VERSION");
-    format!("linerate {own} (equals iperf {})", linerate_core::IPERF3_EQUIVALENT)
-}
-
 /// One thing that happened in a test, in this order: `Connected`, `Started`, any number of
 /// `Interval` and `OmitEnded`, and `Ended` exactly once, last. A test that fails early leaves out
 /// what it did not reach.
@@ -220,4 +214,10 @@ pub enum Warning {
         /// Which.
         id: StreamId,
     },
+}
+
+/// What this program says its version is, with the release of iperf3 that it equals.
+pub fn version() -> String {
+    let own = env!("CARGO_PKG_VERSION");
+    format!("linerate {own} (equals iperf {})", linerate_core::IPERF3_EQUIVALENT)
 }

@@ -58,8 +58,7 @@ impl JsonStream {
 
     fn last_lines(&self) -> String {
         let mut lines = String::new();
-        let failed = self.report.error();
-        if let Some(error) = failed {
+        if let Some(error) = self.report.error() {
             lines += &line("error", error.into());
         }
         if let Some(output) = self.report.end.as_ref().and_then(|end| end.server_output.as_ref()) {

@@ -2,7 +2,7 @@
 //! client shows what the server told it; a server prints before it has heard from its client and
 //! leaves the other side out.
 
-use linerate_core::report::Span;
+use linerate_core::report::{Datagrams, Span};
 use linerate_core::test::{End, Role};
 
 use super::lines::{self, Label, Tag};
@@ -48,8 +48,8 @@ impl Summary<'_> {
 
     fn stream(&self, stream: &StreamSummary) -> String {
         let label = Label::stream(self.start, stream.id, stream.role);
-        let mut text =
-            self.side_line(&label, stream.role, Role::Sender, view::side(stream, Role::Sender));
+        let sent = view::side(stream, Role::Sender);
+        let mut text = self.side_line(&label, stream.role, Role::Sender, sent);
         if let (Role::Receiver, Some(count @ 1..)) =
             (stream.role, stream.local.datagrams.out_of_order)
         {
@@ -66,14 +66,12 @@ impl Summary<'_> {
 
     fn sum(&self, streams: &[&StreamSummary], role: Role, side: Role) -> String {
         let sides: Vec<Side> = streams.iter().map(|stream| view::side(stream, side)).collect();
-        let is_missing_without_a_word =
-            view::is_udp(&self.start.settings) && !self.is_shown(role, side);
-        match view::side_sum(&sides) {
-            Some(sum) if !is_missing_without_a_word => {
-                self.side_line(&Label::sum(self.start, role), role, side, sum)
-            }
-            _ => String::new(),
+        // Of a UDP sum that is not here iperf3 does not even say so.
+        if view::is_udp(&self.start.settings) && !self.is_shown(role, side) {
+            return String::new();
         }
+        let label = Label::sum(self.start, role);
+        view::side_sum(&sides).map_or(String::new(), |sum| self.side_line(&label, role, side, sum))
     }
 
     /// The line of one side; `role` is what this end does on the stream.
@@ -83,8 +81,8 @@ impl Summary<'_> {
             Role::Receiver => ("receiver", Tag::Receiver),
         };
         if !self.is_shown(role, side) {
-            let is_said = self.options.verbose;
-            return if is_said { label.not_available(word) } else { String::new() };
+            let is_verbose = self.options.verbose;
+            return if is_verbose { label.not_available(word) } else { String::new() };
         }
         let span = Span { start_ns: 0, end_ns: numbers.duration_ns };
         let data = lines::data(label, span, numbers.bytes, self.options.format);
@@ -141,11 +139,9 @@ impl Summary<'_> {
 }
 
 /// A sender knows neither jitter nor loss; its line shows none.
-fn as_shown(numbers: Side, side: Role) -> linerate_core::report::Datagrams {
+fn as_shown(numbers: Side, side: Role) -> Datagrams {
     match side {
-        Role::Sender => {
-            linerate_core::report::Datagrams { lost: Some(0), jitter_ns: 0, ..numbers.datagrams }
-        }
+        Role::Sender => Datagrams { lost: Some(0), jitter_ns: 0, ..numbers.datagrams },
         Role::Receiver => numbers.datagrams,
     }
 }
