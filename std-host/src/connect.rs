@@ -71,11 +71,12 @@ fn pairs(remote: &[SocketAddr], local: &[SocketAddr]) -> io::Result<Vec<Pair>> {
     if local.is_empty() {
         return Ok(remote.iter().map(|&address| (address, None)).collect());
     }
-    let same_family = |address: &SocketAddr| {
-        local.iter().find(|own| own.is_ipv4() == address.is_ipv4()).copied()
-    };
-    let pairs: Vec<_> =
-        remote.iter().filter_map(|&address| Some((address, Some(same_family(&address)?)))).collect();
+    let same_family =
+        |address: &SocketAddr| local.iter().find(|own| own.is_ipv4() == address.is_ipv4()).copied();
+    let pairs: Vec<_> = remote
+        .iter()
+        .filter_map(|&address| Some((address, Some(same_family(&address)?))))
+        .collect();
     if pairs.is_empty() {
         let text = "the address given with -B is of another family than the server's";
         return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));

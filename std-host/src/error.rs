@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 
 use linerate_core::protocol::code::error_number;
-use linerate_core::test::Protocol;
 use linerate_core::session::{Refusal, SessionError};
+use linerate_core::test::Protocol;
 
 /// Why a test or a server could not do its work.
 #[derive(Debug, Clone)]

@@ -1,1 +1,16 @@
-fn main() {}
+//! The `linerate` command.
+
+mod command;
+
+use std::process::ExitCode;
+
+use linerate::cli::{self, Command};
+
+fn main() -> ExitCode {
+    let ran = match cli::parse(std::env::args_os()) {
+        Ok(Command::Client(config, output)) => command::client(config, output),
+        Ok(Command::Server(config, output)) => command::server(config, output),
+        Err(stop) => command::stop(&stop),
+    };
+    ran.into()
+}

@@ -176,7 +176,11 @@ impl<const N: usize> Shared<N> {
     /// The timers of a running test; `true` if this was one of them.
     pub(super) fn on_test_timer(&mut self, timer: Timer) -> bool {
         match timer {
-            Timer::Omit => self.want_sample(Purpose::OmitEnd),
+            Timer::Omit => {
+                // The interval that ends with it begins anew after it.
+                self.timers.disarm(Timer::Interval);
+                self.want_sample(Purpose::OmitEnd);
+            }
             Timer::Interval => {
                 self.want_sample(Purpose::Interval);
                 self.arm_interval();

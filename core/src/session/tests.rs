@@ -24,11 +24,24 @@ struct Pair {
 
 impl Pair {
     fn new(settings: TestSettings, offer: Option<Offer>, answer: Option<Offer>) -> Self {
+        Self::with(settings, None, offer, answer)
+    }
+
+    fn with_interval(settings: TestSettings, interval: Option<Duration>) -> Self {
+        Self::with(settings, interval, None, None)
+    }
+
+    fn with(
+        settings: TestSettings,
+        interval: Option<Duration>,
+        offer: Option<Offer>,
+        answer: Option<Offer>,
+    ) -> Self {
         let config = ClientConfig {
             settings,
             text: ClientText { title: Some("a \"title\""), ..ClientText::default() },
             client_version: crate::IPERF3_EQUIVALENT,
-            interval: None,
+            interval,
             offer,
             deadlines: Deadlines::default(),
         };
@@ -39,7 +52,7 @@ impl Pair {
         assert_eq!(bytes, cookie.as_bytes());
         client.consume_control(Cookie::LEN);
         let server_config =
-            ServerConfig { interval: None, extension: answer, deadlines: Deadlines::default() };
+            ServerConfig { interval, extension: answer, deadlines: Deadlines::default() };
         let server = ServerSession::new(now, server_config);
         Self { client, server, now, happened: Vec::new() }
     }
@@ -189,6 +202,30 @@ fn an_omitted_start_is_reported_and_left_out() {
     assert_eq!(summary.local.bytes, 3_000_000, "a byte a microsecond, of the measured part only");
     let omitted = pair.happened.iter().filter(|(_, e)| *e == Event::OmitEnded).count();
     assert_eq!(omitted, 2, "once at each end");
+}
+
+#[test]
+fn intervals_end_with_the_omitted_start_and_with_the_test() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.omit_secs = 1;
+    settings.limits.seconds = Some(2);
+    let mut pair = Pair::with_interval(settings, Some(Duration::from_millis(500)));
+    pair.run();
+    let spans = pair.happened.iter().filter_map(|(end, event)| match event {
+        Event::Interval { span, omitted } if *end == "client" => {
+            Some((span.start_ns / 1_000_000, span.end_ns / 1_000_000, *omitted))
+        }
+        _ => None,
+    });
+    let expected = [
+        (0, 500, true),
+        (500, 1000, true),
+        (0, 500, false),
+        (500, 1000, false),
+        (1000, 1500, false),
+        (1500, 2000, false),
+    ];
+    assert_eq!(spans.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -10,10 +10,10 @@ use crate::time::Instant;
 pub enum Timer {
     /// The end of the omitted start.
     Omit,
+    /// The end of the test by time. Before the interval, which ends with it.
+    TestEnd,
     /// The end of the running interval.
     Interval,
-    /// The end of the test by time.
-    TestEnd,
     /// A look at how much has been received, when a limit of bytes holds for receiving streams.
     ReceiveCheck,
     /// The other end's next step on the control connection.
@@ -81,8 +81,8 @@ impl TimerTable {
 
 const ALL: [Timer; Timer::COUNT] = [
     Timer::Omit,
-    Timer::Interval,
     Timer::TestEnd,
+    Timer::Interval,
     Timer::ReceiveCheck,
     Timer::Step,
     Timer::Streams,
@@ -101,10 +101,10 @@ mod tests {
         timers.arm(Timer::Step, at(30));
         timers.arm(Timer::Interval, at(20));
         timers.arm(Timer::TestEnd, at(20));
-        assert_eq!(timers.next(), Some((Timer::Interval, at(20))));
+        assert_eq!(timers.next(), Some((Timer::TestEnd, at(20))));
         assert_eq!(timers.take_due(at(19)), None);
-        assert_eq!(timers.take_due(at(20)), Some(Timer::Interval));
         assert_eq!(timers.take_due(at(20)), Some(Timer::TestEnd));
+        assert_eq!(timers.take_due(at(20)), Some(Timer::Interval));
         assert_eq!(timers.take_due(at(20)), None);
         timers.disarm(Timer::Step);
         assert_eq!(timers.next(), None);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, CommandFactory, Parser};
 
-use super::output::UnitFormat;
 use super::value::{self, Rate};
+use crate::report::UnitFormat;
 
 /// Options that choose the role, and those that both roles have.
 pub(super) const COMMON: &str = "Client or server";

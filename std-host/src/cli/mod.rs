@@ -18,7 +18,7 @@ use std::path::Path;
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
 
-pub use output::{OutputConfig, UnitFormat};
+pub use output::OutputConfig;
 
 use self::args::Args;
 use self::problem::Problem;
@@ -122,4 +122,4 @@ fn version(program: &str) -> String {
 
 const DEFAULT_PROGRAM: &str = "linerate";
 /// Started under this name, the command prints what iperf3 would and nothing else.
-const IPERF3_PROGRAM: &str = "iperf3";
+pub const IPERF3_PROGRAM: &str = "iperf3";

@@ -1,6 +1,6 @@
 //! How the command shows what a test tells: nothing here changes what is measured.
 
-use std::str::FromStr;
+use crate::report::UnitFormat;
 
 /// What the output looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,47 +29,3 @@ impl OutputConfig {
             .into_iter()
     }
 }
-
-/// A fixed unit for rates: bits in steps of 1000, or bytes in steps of 1024.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum UnitFormat {
-    /// `k`: Kbits/sec.
-    Kilobits,
-    /// `m`: Mbits/sec.
-    Megabits,
-    /// `g`: Gbits/sec.
-    Gigabits,
-    /// `t`: Tbits/sec.
-    Terabits,
-    /// `K`: KBytes/sec.
-    Kilobytes,
-    /// `M`: MBytes/sec.
-    Megabytes,
-    /// `G`: GBytes/sec.
-    Gigabytes,
-    /// `T`: TBytes/sec.
-    Terabytes,
-}
-
-impl FromStr for UnitFormat {
-    type Err = UnknownFormat;
-
-    /// Only the first letter counts: `Mbits` is `M`.
-    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
-        Ok(match text.chars().next() {
-            Some('k') => Self::Kilobits,
-            Some('m') => Self::Megabits,
-            Some('g') => Self::Gigabits,
-            Some('t') => Self::Terabits,
-            Some('K') => Self::Kilobytes,
-            Some('M') => Self::Megabytes,
-            Some('G') => Self::Gigabytes,
-            Some('T') => Self::Terabytes,
-            _ => return Err(UnknownFormat),
-        })
-    }
-}
-
-/// A letter that stands for no [`UnitFormat`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownFormat;

@@ -9,8 +9,8 @@ use linerate_core::test::{
 };
 use linerate_core::units::{BitsPerSec, UnitError, parse_rate, parse_size};
 
-use super::output::UnitFormat;
 use super::problem::{iperf3_text, number};
+use crate::report::UnitFormat;
 
 /// What `-b` asks for.
 #[derive(Debug, Clone, Copy)]

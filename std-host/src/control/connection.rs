@@ -66,7 +66,8 @@ impl Connection {
         session: &mut Session<E, MAX_STREAMS>,
     ) -> Arrived {
         loop {
-            let wants_to_write = !self.write_failed && self.send(session).is_err_and(|error| would_block(&error));
+            let wants_to_write =
+                !self.write_failed && self.send(session).is_err_and(|error| would_block(&error));
             let interest = if wants_to_write {
                 Interest::READABLE | Interest::WRITABLE
             } else {

@@ -56,7 +56,12 @@ pub(crate) trait Backend {
     ) -> Result<(), Error>;
 
     /// Server: its output goes with the results, as so many bytes, or does not.
-    fn on_server_output(&mut self, _session: &mut TestSession<Self>, _now: Instant, _: Option<u32>) {
+    fn on_server_output(
+        &mut self,
+        _session: &mut TestSession<Self>,
+        _now: Instant,
+        _: Option<u32>,
+    ) {
     }
 
     /// The settings are agreed: fills in what the connection's record did not know.
@@ -212,8 +217,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             self.tell(Progress::Warning(warning));
         }
         let settings = self.session.settings();
-        let payload =
-            if settings.repeating_payload { Payload::Digits } else { Payload::Random };
+        let payload = if settings.repeating_payload { Payload::Digits } else { Payload::Random };
         let plan = |index| self.session.plan(StreamId::from_index(index));
         let plans = (0..sockets.len()).filter_map(plan).collect();
         let events = self.stream_events_sender.clone();
@@ -223,7 +227,8 @@ impl<'a, B: Backend> Driver<'a, B> {
                 self.local_error = Some(Error::system("cannot start the data streams", &error));
                 let lost = (0..self.session.settings().stream_count()).map(StreamId::from_index);
                 for id in lost {
-                    let _own_receiver_lives = self.stream_events_sender.send((id, StreamEvent::Closed));
+                    let _own_receiver_lives =
+                        self.stream_events_sender.send((id, StreamEvent::Closed));
                 }
             }
         }
@@ -256,9 +261,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     fn on_finished(&mut self, ending: Ending) {
         let error = match ending {
             Ending::Complete => None,
-            Ending::Failed(error) => {
-                Some(self.local_error.take().unwrap_or(Error::Session(error)))
-            }
+            Ending::Failed(error) => Some(self.local_error.take().unwrap_or(Error::Session(error))),
         };
         let output = self.connection.take_server_output();
         let end = self.records.end(&self.session, output, error);

@@ -86,7 +86,8 @@ impl Place {
     /// Other tests whose clock runs.
     pub(super) fn others_running(&self) -> u32 {
         let tests = lock(&self.tests);
-        let is_other = |(cookie, test): &(&Cookie, &Entry)| **cookie != self.cookie && test.is_running;
+        let is_other =
+            |(cookie, test): &(&Cookie, &Entry)| **cookie != self.cookie && test.is_running;
         tests.iter().filter(is_other).count() as u32
     }
 }

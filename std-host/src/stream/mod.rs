@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use options::SocketOptions;
 pub(crate) use socket::{DataSocket, adopt_tcp, connect_tcp, connect_udp};
-pub(crate) use udp_door::{Listen, SetUp, UdpDoor};
+pub(crate) use udp_door::{Listen, UdpDoor};
 
 use crate::clock::Clock;
 use crate::sys;

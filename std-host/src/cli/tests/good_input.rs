@@ -144,14 +144,14 @@ fn output_options_serve_both_roles() {
         ("-J", |o| o.json = true),
         ("-V", |o| o.verbose = true),
         ("--explain", |o| o.explain = true),
-        ("-f k", |o| o.format = Some(UnitFormat::Kilobits)),
-        ("-f m", |o| o.format = Some(UnitFormat::Megabits)),
-        ("-f g", |o| o.format = Some(UnitFormat::Gigabits)),
-        ("-f t", |o| o.format = Some(UnitFormat::Terabits)),
-        ("-f K", |o| o.format = Some(UnitFormat::Kilobytes)),
-        ("-f MBytes", |o| o.format = Some(UnitFormat::Megabytes)),
-        ("-f G", |o| o.format = Some(UnitFormat::Gigabytes)),
-        ("-f T", |o| o.format = Some(UnitFormat::Terabytes)),
+        ("-f k", |o| o.format = "k".parse().ok()),
+        ("-f m", |o| o.format = "m".parse().ok()),
+        ("-f g", |o| o.format = "g".parse().ok()),
+        ("-f t", |o| o.format = "t".parse().ok()),
+        ("-f K", |o| o.format = "K".parse().ok()),
+        ("-f MBytes", |o| o.format = "M".parse().ok()),
+        ("-f G", |o| o.format = "G".parse().ok()),
+        ("-f T", |o| o.format = "T".parse().ok()),
     ];
     for (options, change) in rows {
         let mut expected = OutputConfig {

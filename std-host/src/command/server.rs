@@ -1,0 +1,200 @@
+//! The server command: tests of many clients, printed so that each can be read.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use linerate::cli::OutputConfig;
+use linerate::config::ServerConfig;
+use linerate::error::{Error, ExitCode};
+use linerate::observe::{Cancel, Observer};
+use linerate::report::json::{JsonOptions, JsonReport, to_document_string};
+use linerate::report::text::{TextOptions, TextReport, banner};
+use linerate::report::{Progress, ServerOutput, error_line};
+use linerate::server::{ObserveTests, Server};
+use linerate::system_info::system_info;
+use linerate_core::test::End;
+
+use super::{console, is_plain, runtime, signals};
+
+/// Serves until it is told to stop, or for one test.
+pub(crate) fn server(config: ServerConfig, output: OutputConfig) -> ExitCode {
+    for warning in output.warnings() {
+        console::complain(&format!("warning: {warning}"));
+    }
+    let served = runtime().and_then(|runtime| runtime.block_on(serve(config, output.clone())));
+    match served {
+        Ok(()) => ExitCode::Success,
+        Err(error) => {
+            console::complain(&error_line(&output.program, &error, End::Server));
+            error.exit_code()
+        }
+    }
+}
+
+async fn serve(config: ServerConfig, output: OutputConfig) -> Result<(), Error> {
+    let cancel = Cancel::new();
+    signals::listen(&cancel, ExitCode::Success);
+    let one_off = config.one_off;
+    let server = Server::bind(config).await?;
+    let log = Arc::new(Log {
+        system_info: system_info(),
+        port: server.port(),
+        one_off,
+        output,
+        running: AtomicUsize::new(0),
+        turned_away: Mutex::new(Throttle::new()),
+    });
+    log.print_banner(1);
+    server.run(Arc::new(Tests(log)), &cancel).await;
+    Ok(())
+}
+
+/// What all tests print through.
+struct Log {
+    output: OutputConfig,
+    system_info: String,
+    port: u16,
+    one_off: bool,
+    running: AtomicUsize,
+    turned_away: Mutex<Throttle>,
+}
+
+impl Log {
+    fn print_banner(&self, test_number: u64) {
+        if !self.output.json {
+            console::print(&banner(&self.text_options(), self.port, test_number));
+        }
+    }
+
+    fn text_options(&self) -> TextOptions {
+        TextOptions {
+            format: self.output.format,
+            verbose: self.output.verbose,
+            title: None,
+            system_info: self.system_info.clone(),
+        }
+    }
+}
+
+struct Tests(Arc<Log>);
+
+impl ObserveTests for Tests {
+    fn observe(&self, test_number: u64) -> Box<dyn Observer> {
+        let log = self.0.clone();
+        log.running.fetch_add(1, Ordering::Relaxed);
+        let report = if log.output.json {
+            let system_info = log.system_info.clone();
+            Report::Json(JsonReport::new(JsonOptions { system_info, plain: is_plain(&log.output) }))
+        } else {
+            Report::Text(TextReport::new(log.text_options()))
+        };
+        Box::new(Printer { log, test_number, report })
+    }
+
+    fn turned_away(&self, peer: SocketAddr, why: &str) {
+        let log = &self.0;
+        let mut throttle = log.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(unsaid) = throttle.admit(Instant::now()) {
+            let others = if unsaid > 0 { format!(" ({unsaid} more were)") } else { String::new() };
+            let (program, ip) = (&log.output.program, peer.ip().to_canonical());
+            console::complain(&format!("{program}: {ip} was turned away: {why}{others}"));
+        }
+    }
+}
+
+enum Report {
+    Text(TextReport),
+    Json(JsonReport),
+}
+
+/// Prints one test.
+struct Printer {
+    log: Arc<Log>,
+    test_number: u64,
+    report: Report,
+}
+
+impl Observer for Printer {
+    fn handle(&mut self, progress: Progress) {
+        let Self { log, report, .. } = self;
+        match report {
+            Report::Text(report) => {
+                report.set_numbered(log.running.load(Ordering::Relaxed) > 1);
+                console::print(&report.handle(&progress));
+            }
+            Report::Json(report) => report.handle(&progress),
+        }
+        match (&progress, report) {
+            (Progress::Warning(warning), _) => console::warn(&log.output, warning),
+            (Progress::Ended(_), Report::Json(report)) => {
+                console::print(&to_document_string(&report.finish()));
+            }
+            (Progress::Ended(end), Report::Text(_)) => {
+                let line = |error| error_line(&log.output.program, error, End::Server);
+                end.error.iter().map(line).for_each(|line| console::complain(&line));
+            }
+            _ => {}
+        }
+    }
+
+    fn server_output(&mut self) -> Option<ServerOutput> {
+        Some(match &self.report {
+            Report::Text(report) => report.server_output(),
+            Report::Json(report) => report.server_output(),
+        })
+    }
+}
+
+impl Drop for Printer {
+    fn drop(&mut self) {
+        let is_last = self.log.running.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_last && !self.log.one_off {
+            self.log.print_banner(self.test_number + 1);
+        }
+    }
+}
+
+/// Lets a few lines a second through and counts the rest, so that a port scan does not fill a disk.
+struct Throttle {
+    second_began: Option<Instant>,
+    said: u32,
+    unsaid: u64,
+}
+
+impl Throttle {
+    const fn new() -> Self {
+        Self { second_began: None, said: 0, unsaid: 0 }
+    }
+
+    /// Whether a line may be printed, and how many were held back before it.
+    fn admit(&mut self, now: Instant) -> Option<u64> {
+        if self.second_began.is_none_or(|began| now - began >= Duration::from_secs(1)) {
+            self.second_began = Some(now);
+            self.said = 0;
+        }
+        if self.said >= MOST_LINES_A_SECOND {
+            self.unsaid += 1;
+            return None;
+        }
+        self.said += 1;
+        Some(std::mem::take(&mut self.unsaid))
+    }
+}
+
+const MOST_LINES_A_SECOND: u32 = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_lines_is_counted_instead() {
+        let now = Instant::now();
+        let mut throttle = Throttle::new();
+        let said = (0..20).filter(|_| throttle.admit(now).is_some()).count();
+        assert_eq!(said, 5);
+        assert_eq!(throttle.admit(now + Duration::from_secs(1)), Some(15));
+    }
+}
