@@ -189,3 +189,6 @@ impl Payload {
         Ok(bytes.into())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,7 +92,6 @@ pub(super) fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<c
 }
 
 /// Asks a socket a question that `ioctl` answers with an `int`.
-#[allow(clippy::useless_conversion, reason = "the request's type differs between systems")]
 pub(super) fn ioctl_int(socket: &Socket, request: IoctlRequest) -> io::Result<c_int> {
     let mut value: c_int = 0;
     // SAFETY: callers pass requests that write one int, and `value` is one.
@@ -154,6 +153,7 @@ fn find_control(
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(found) = header.as_ref() {
             let head = libc::CMSG_LEN(0) as usize;
+            #[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
             let len = (found.cmsg_len as usize).saturating_sub(head);
             let data = std::slice::from_raw_parts(libc::CMSG_DATA(header), len);
             if let Some(address) = destination(found.cmsg_level, found.cmsg_type, data) {
