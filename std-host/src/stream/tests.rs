@@ -215,6 +215,36 @@ async fn clients_bind_where_they_are_told() {
     assert_eq!(socket.local(), free);
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_flow_label_does_not_hinder_the_connection() {
+    let Ok(listener) = TcpListener::bind((std::net::Ipv6Addr::LOCALHOST, 0)).await else {
+        println!("skipped: this machine has no IPv6");
+        return;
+    };
+    let settings = TestSettings { flow_label: Some(0x12345), ..TestSettings::new(Protocol::Tcp) };
+    let options = SocketOptions::new(&settings, None);
+    let remote = listener.local_addr().unwrap();
+    let socket = connect_tcp(remote, None, &Cookie::from_random([0; 36]), &options).await.unwrap();
+    assert_eq!(socket.warnings(), []);
+}
+
+#[tokio::test]
+async fn impossible_block_sizes_are_refused() {
+    for (protocol, block_bytes) in [
+        (Protocol::Tcp, 0),
+        (Protocol::Tcp, MAX_TCP_BLOCK + 1),
+        (Protocol::Udp, MIN_UDP_BLOCK - 1),
+        (Protocol::Udp, MAX_UDP_BLOCK + 1),
+    ] {
+        let (near, _far) = pair(protocol).await;
+        let plans = vec![plan(protocol, block_bytes)];
+        let (events, _) = mpsc::unbounded_channel();
+        let started = Streams::start(vec![near], plans, Clock::new(), Payload::Digits, events);
+        assert_eq!(started.unwrap_err().kind(), io::ErrorKind::InvalidInput, "{block_bytes}");
+    }
+}
+
 #[test]
 fn digits_repeat_from_the_start_of_each_block() {
     assert_eq!(&*Payload::Digits.bytes(12).unwrap(), b"012345678901");

@@ -8,9 +8,9 @@ use std::os::fd::AsRawFd;
 
 use libc::{c_int, c_void};
 use linerate_core::stats::CpuTimes;
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, Socket, TcpKeepalive};
 
-use super::Arrived;
+use super::{Arrived, KeepAlive};
 
 /// CPU time of the whole process.
 pub(crate) fn cpu_times() -> CpuTimes {
@@ -28,6 +28,22 @@ pub(crate) fn cpu_times() -> CpuTimes {
 /// The descriptor's number.
 pub(crate) fn socket_number(socket: &Socket) -> i32 {
     socket.as_raw_fd()
+}
+
+/// Keep-alive of a TCP socket.
+pub(crate) fn set_keep_alive(socket: &Socket, wanted: KeepAlive) -> io::Result<()> {
+    socket.set_keepalive(true)?;
+    let mut parameters = TcpKeepalive::new();
+    if let Some(idle) = wanted.idle {
+        parameters = parameters.with_time(idle);
+    }
+    if let Some(interval) = wanted.interval {
+        parameters = parameters.with_interval(interval);
+    }
+    if let Some(count) = wanted.count {
+        parameters = parameters.with_retries(count);
+    }
+    socket.set_tcp_keepalive(&parameters)
 }
 
 /// Name of the congestion control of a TCP socket.
