@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use linerate_core::flow::StreamPlan;
 use linerate_core::session::StreamEvent;
 use linerate_core::stats::Sample;
-use linerate_core::test::{Protocol, Role, StreamId};
+use linerate_core::test::{MAX_TCP_BLOCK, MAX_UDP_BLOCK, MIN_UDP_BLOCK, Protocol, Role, StreamId};
 use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
@@ -61,7 +61,8 @@ impl Streams {
     /// each at most once a stream.
     ///
     /// # Errors
-    /// When the system gives no thread, wake or random bytes; what was started is ended again.
+    /// When a plan's block size is none that its protocol can have, or the system gives no thread,
+    /// wake or random bytes; what was started is ended again.
     pub(crate) fn start(
         sockets: Vec<DataSocket>,
         plans: Vec<StreamPlan>,
@@ -70,6 +71,10 @@ impl Streams {
         events: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
     ) -> io::Result<Self> {
         debug_assert_eq!(sockets.len(), plans.len(), "one plan a socket");
+        if let Some(plan) = plans.iter().find(|plan| !has_valid_block(plan)) {
+            let message = format!("block size of {} bytes", plan.block_bytes);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let senders = plans.iter().filter(|plan| plan.role == Role::Sender);
         let payload = payload.bytes(senders.map(|plan| plan.block_bytes).max().unwrap_or(0))?;
         let mut streams = Self { streams: Vec::with_capacity(plans.len()) };
@@ -175,6 +180,14 @@ impl Stream {
     }
 }
 
+/// Flows and threads divide by the block size, and write headers into it.
+fn has_valid_block(plan: &StreamPlan) -> bool {
+    match plan.protocol {
+        Protocol::Tcp => (1..=MAX_TCP_BLOCK).contains(&plan.block_bytes),
+        Protocol::Udp => (MIN_UDP_BLOCK..=MAX_UDP_BLOCK).contains(&plan.block_bytes),
+    }
+}
+
 impl Payload {
     /// One block of it, shared by all streams of a test.
     fn bytes(self, len: u32) -> io::Result<Arc<[u8]>> {
@@ -189,3 +202,6 @@ impl Payload {
         Ok(bytes.into())
     }
 }
+
+#[cfg(test)]
+mod tests;

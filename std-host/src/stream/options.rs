@@ -2,6 +2,7 @@
 //! have something goes without, and a warning says so.
 
 use std::io;
+use std::net::SocketAddr;
 
 use linerate_core::test::{Protocol, TestSettings};
 use linerate_core::units::BitsPerSec;
@@ -21,6 +22,7 @@ pub(crate) struct SocketOptions {
     tos: u8,
     fq_rate: Option<BitsPerSec>,
     dont_fragment: bool,
+    flow_label: Option<u32>,
     congestion: Option<String>,
 }
 
@@ -36,6 +38,7 @@ impl SocketOptions {
             tos: settings.tos,
             fq_rate: settings.fq_rate,
             dont_fragment: settings.dont_fragment,
+            flow_label: settings.flow_label,
             congestion: congestion.map(str::to_owned),
         }
     }
@@ -64,6 +67,21 @@ impl SocketOptions {
             warnings.extend(set_window(socket, window));
         }
         warnings
+    }
+
+    /// The address to connect a client's socket to, for flow labels go with it.
+    pub(super) fn destination(
+        &self,
+        socket: &Socket,
+        remote: SocketAddr,
+    ) -> (SocketAddr, Option<Warning>) {
+        match (remote, self.flow_label) {
+            (SocketAddr::V6(peer), Some(label)) => match sys::set_flow_label(socket, peer, label) {
+                Ok(labelled) => (labelled.into(), None),
+                Err(error) => (remote, refusal("--flowlabel", Err(error))),
+            },
+            _ => (remote, None),
+        }
     }
 
     /// Buffer sizes as the system reports them.

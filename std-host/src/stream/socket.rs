@@ -37,7 +37,7 @@ pub(crate) async fn connect_tcp(
     cookie: &Cookie,
     options: &SocketOptions,
 ) -> io::Result<DataSocket> {
-    let (socket, warnings) = open(remote, bind, options)?;
+    let (socket, remote, warnings) = open(remote, bind, options)?;
     let mut stream = TcpSocket::from_std_stream(socket.into()).connect(remote).await?;
     stream.write_all(cookie.as_bytes()).await?;
     DataSocket::new(stream.into_std()?.into(), options, warnings)
@@ -51,7 +51,7 @@ pub(crate) async fn connect_udp(
     bind: Option<SocketAddr>,
     options: &SocketOptions,
 ) -> io::Result<DataSocket> {
-    let (socket, warnings) = open(remote, bind, options)?;
+    let (socket, remote, warnings) = open(remote, bind, options)?;
     socket.connect(&remote.into())?;
     let socket = UdpSocket::from_std(socket.into())?;
     socket.send(&greeting::HELLO).await?;
@@ -148,23 +148,25 @@ impl DataSocket {
     }
 }
 
-/// A non-blocking socket for `remote` with its options, bound if wanted.
+/// A non-blocking socket for `remote` with its options, bound if wanted, and where to connect it.
 fn open(
     remote: SocketAddr,
     bind: Option<SocketAddr>,
     options: &SocketOptions,
-) -> io::Result<(Socket, Vec<Warning>)> {
+) -> io::Result<(Socket, SocketAddr, Vec<Warning>)> {
     let kind = match options.protocol() {
         Protocol::Tcp => Type::STREAM,
         Protocol::Udp => Type::DGRAM,
     };
     let socket = Socket::new(Domain::for_address(remote), kind, None)?;
     socket.set_nonblocking(true)?;
-    let warnings = options.apply(&socket, remote.is_ipv6());
+    let mut warnings = options.apply(&socket, remote.is_ipv6());
     if let Some(address) = bind {
         socket.bind(&address.into())?;
     }
-    Ok((socket, warnings))
+    let (destination, warning) = options.destination(&socket, remote);
+    warnings.extend(warning);
+    Ok((socket, destination, warnings))
 }
 
 /// IPv4 addresses in their own form, also when they come from an IPv6 socket.

@@ -42,8 +42,8 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
             }
             Step::Done => {
                 context.publish(flow.tally());
-                if wait_for_acknowledgement(&context) {
-                    context.report(StreamEvent::LimitReached);
+                if let Some(event) = wait_for_acknowledgement(&context) {
+                    context.report(event);
                 }
                 context.wait_for_stop();
                 break;
@@ -99,19 +99,23 @@ fn write_blocks(
 }
 
 /// Waits until the peer's kernel has everything, so that its count is complete when it hears of
-/// the end. Bounded: a peer that stopped reading must not hold up the test for ever. Returns
-/// whether the stream is still to run.
-fn wait_for_acknowledgement(context: &Context) -> bool {
+/// the end, and says how that went; none if the order to stop came first. Bounded: a peer that
+/// stopped reading must not hold up the test for ever.
+fn wait_for_acknowledgement(context: &Context) -> Option<StreamEvent> {
     let deadline = context.clock.now() + ACKNOWLEDGEMENT_TIMEOUT;
     let mut pause = Duration::from_micros(100);
-    while context.is_running() && context.clock.now() < deadline {
-        if sys::unacknowledged_bytes(&context.socket).unwrap_or(0) == 0 {
-            break;
+    while context.is_running() {
+        if matches!(context.socket.take_error(), Ok(Some(_)) | Err(_)) {
+            return Some(StreamEvent::Closed);
+        }
+        let is_acknowledged = sys::unacknowledged_bytes(&context.socket).unwrap_or(0) == 0;
+        if is_acknowledged || context.clock.now() >= deadline {
+            return Some(StreamEvent::LimitReached);
         }
         context.pause(pause);
         pause = (pause * 2).min(Duration::from_millis(10));
     }
-    context.is_running()
+    None
 }
 
 /// Receives until stopped, takes what has arrived by then, and goes on reading without counting

@@ -192,8 +192,9 @@ impl Shared {
         let local = self.local_for(client, called)?;
         let socket = bind(Type::DGRAM, local, true, sys::share_port)?;
         socket.connect(&client.into())?;
-        self.hand_back(&socket, client, local);
         let warnings = options.apply(&socket, client.is_ipv6());
+        // After the options, so that what another CPU was delivering meanwhile is there too.
+        self.hand_back(&socket, client, local);
         socket.send_with_flags(&greeting::REPLY, sys::SEND_FLAGS)?;
         DataSocket::new(socket, options, warnings)
     }
@@ -246,3 +247,7 @@ fn route_to(client: SocketAddr) -> io::Result<SocketAddr> {
 const GREETING_ROOM: usize = greeting::HELLO.len() + 1;
 /// As many as a test can have streams.
 const MOST_GREETINGS: usize = 2 * linerate_core::test::MAX_PARALLEL as usize;
+
+#[cfg(test)]
+#[path = "udp_door_tests.rs"]
+mod tests;

@@ -1,14 +1,14 @@
 //! What macOS and FreeBSD have in common beyond all Unix systems.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::c_int;
 use socket2::Socket;
 
 use super::unix::{check, ioctl_int, ipv6_destination, recv_with_control, set_option};
-use super::{Arrived, Interest};
+use super::{Arrived, Interest, unsupported};
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("kern.ipc.maxsockbuf", "kern.ipc.maxsockbuf");
@@ -102,6 +102,14 @@ pub(crate) fn path_mtu(_socket: &Socket, _ipv6: bool) -> Option<u32> {
 
 pub(crate) fn set_dont_fragment(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IP, libc::IP_DONTFRAG, 1 as c_int)
+}
+
+pub(crate) fn set_flow_label(
+    _socket: &Socket,
+    _peer: SocketAddrV6,
+    _label: u32,
+) -> io::Result<SocketAddrV6> {
+    Err(unsupported())
 }
 
 /// Both options: two streams of one client have the very same local address and port.

@@ -3,13 +3,14 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::net::SocketAddrV6;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use linerate_core::stats::{CpuTimes, TcpStats};
 use socket2::Socket;
 
-use super::{Arrived, Interest, unsupported};
+use super::{Arrived, Interest, KeepAlive, unsupported};
 
 pub(crate) const SEND_FLAGS: i32 = 0;
 pub(crate) const BUFFER_LIMITS: (&str, &str) =
@@ -110,6 +111,23 @@ pub(crate) fn set_dont_fragment(_socket: &Socket) -> io::Result<()> {
 }
 
 pub(crate) fn set_user_timeout(_socket: &Socket, _timeout: Duration) -> io::Result<()> {
+    Err(unsupported())
+}
+
+/// The system's own times only.
+pub(crate) fn set_keep_alive(socket: &Socket, wanted: KeepAlive) -> io::Result<()> {
+    socket.set_keepalive(true)?;
+    match wanted {
+        KeepAlive { idle: None, interval: None, count: None } => Ok(()),
+        _ => Err(unsupported()),
+    }
+}
+
+pub(crate) fn set_flow_label(
+    _socket: &Socket,
+    _peer: SocketAddrV6,
+    _label: u32,
+) -> io::Result<SocketAddrV6> {
     Err(unsupported())
 }
 

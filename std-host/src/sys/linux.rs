@@ -1,7 +1,7 @@
 //! Linux. Facts from the kernel's own headers (`linux/tcp.h`, `ip(7)`, `tcp(7)`, `socket(7)`).
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use linerate_core::stats::TcpStats;
 use socket2::Socket;
 
 use super::unix::{
-    check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control, set_option, u32_at,
+    Plain, check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control, set_option,
+    u32_at,
 };
 use super::{Arrived, Interest};
 
-pub(crate) use super::unix::{congestion, cpu_times, socket_number};
+pub(crate) use super::unix::{congestion, cpu_times, set_keep_alive, socket_number};
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("net.core.wmem_max", "net.core.rmem_max");
@@ -174,6 +175,52 @@ pub(crate) fn set_dont_fragment(socket: &Socket) -> io::Result<()> {
 pub(crate) fn set_user_timeout(socket: &Socket, timeout: Duration) -> io::Result<()> {
     socket.set_tcp_user_timeout(Some(timeout))
 }
+
+/// Takes a lease of the label first: the kernel sends no label it has not given out.
+pub(crate) fn set_flow_label(
+    socket: &Socket,
+    mut peer: SocketAddrV6,
+    label: u32,
+) -> io::Result<SocketAddrV6> {
+    let request = FlowLabelRequest {
+        peer: peer.ip().octets(),
+        label: label.to_be(),
+        action: FLOW_LABEL_GET,
+        share: FLOW_LABEL_SHARE_ANY,
+        flags: FLOW_LABEL_CREATE,
+        expires: 0,
+        linger: 0,
+        padding: 0,
+    };
+    set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, request)?;
+    set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1 as c_int)?;
+    // The field is in network byte order there, and the library passes it on as it is.
+    peer.set_flowinfo(label.to_be());
+    Ok(peer)
+}
+
+/// `struct in6_flowlabel_req` of `linux/in6.h`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct FlowLabelRequest {
+    peer: [u8; 16],
+    label: u32,
+    action: u8,
+    share: u8,
+    flags: u16,
+    expires: u16,
+    linger: u16,
+    padding: u32,
+}
+
+// SAFETY: integers without a gap between them: 16 + 4 + 1 + 1 + 2 + 2 + 2 + 4 bytes.
+unsafe impl Plain for FlowLabelRequest {}
+
+const IPV6_FLOWLABEL_MGR: c_int = 32;
+const IPV6_FLOWINFO_SEND: c_int = 33;
+const FLOW_LABEL_GET: u8 = 0;
+const FLOW_LABEL_SHARE_ANY: u8 = 255;
+const FLOW_LABEL_CREATE: u16 = 1;
 
 /// `SO_REUSEADDR` suffices between UDP sockets here. `SO_REUSEPORT` would do harm: it spreads
 /// datagrams over all sockets of an address, connected or not.

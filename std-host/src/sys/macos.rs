@@ -13,9 +13,10 @@ use super::{Interest, unsupported};
 
 pub(crate) use super::bsd::{
     BUFFER_LIMITS, SEND_FLAGS, Wake, mss, path_mtu, recv_with_destination, request_destination,
-    set_dont_fragment, set_mss, set_traffic_class, share_port, unread_bytes, usable_buffer,
+    set_dont_fragment, set_flow_label, set_mss, set_traffic_class, share_port, unread_bytes,
+    usable_buffer,
 };
-pub(crate) use super::unix::{cpu_times, socket_number};
+pub(crate) use super::unix::{cpu_times, set_keep_alive, socket_number};
 
 /// `poll` counts milliseconds: the last fraction of one is slept, which is as good as a wait.
 pub(crate) fn wait(

@@ -25,12 +25,15 @@
 //! | `set_max_pacing_rate` | kernel pacing, bytes per second |
 //! | `set_dont_fragment` | no fragments of IPv4 datagrams |
 //! | `set_user_timeout` | how long sent data may stay unacknowledged before the connection fails |
+//! | `set_keep_alive` | asks an idle connection's peer for a sign of life |
+//! | `set_flow_label` | the IPv6 flow label towards a peer: returns the address to connect to |
 //! | `share_port` | lets several UDP sockets of this process have one local address and port |
 //! | `request_destination` | before `recv_with_destination`: asks for local addresses |
 //! | `recv_with_destination` | one datagram with the local address it was sent to; its port is 0 |
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "freebsd"))]
 mod unix;
@@ -61,9 +64,9 @@ mod fallback;
 
 pub(crate) use os::{
     BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, mss, path_mtu, prepare_thread,
-    recv_with_destination, request_destination, set_congestion, set_dont_fragment,
-    set_max_pacing_rate, set_mss, set_traffic_class, set_user_timeout, share_port, socket_number,
-    tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    recv_with_destination, request_destination, set_congestion, set_dont_fragment, set_flow_label,
+    set_keep_alive, set_max_pacing_rate, set_mss, set_traffic_class, set_user_timeout, share_port,
+    socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 /// What a thread waits for on its socket; a failed socket ends every wait but `Nothing`.
@@ -88,8 +91,22 @@ pub(crate) struct Arrived {
     pub(crate) to: Option<SocketAddr>,
 }
 
+/// When an idle connection's peer is asked for a sign of life; what is absent is the system's choice.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KeepAlive {
+    /// Silence before the first question.
+    pub(crate) idle: Option<Duration>,
+    /// Time between questions.
+    pub(crate) interval: Option<Duration>,
+    /// Unanswered questions before the connection fails.
+    pub(crate) count: Option<u32>,
+}
+
 /// The answer of a system that lacks a capability.
 #[allow(dead_code, reason = "not every system lacks something")]
 fn unsupported() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "this system cannot do it")
 }
+
+#[cfg(test)]
+mod tests;

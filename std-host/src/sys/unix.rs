@@ -8,9 +8,9 @@ use std::os::fd::AsRawFd;
 
 use libc::{c_int, c_void};
 use linerate_core::stats::CpuTimes;
-use socket2::{SockAddr, Socket};
+use socket2::{SockAddr, Socket, TcpKeepalive};
 
-use super::Arrived;
+use super::{Arrived, KeepAlive};
 
 /// CPU time of the whole process.
 pub(crate) fn cpu_times() -> CpuTimes {
@@ -28,6 +28,22 @@ pub(crate) fn cpu_times() -> CpuTimes {
 /// The descriptor's number.
 pub(crate) fn socket_number(socket: &Socket) -> i32 {
     socket.as_raw_fd()
+}
+
+/// Keep-alive of a TCP socket.
+pub(crate) fn set_keep_alive(socket: &Socket, wanted: KeepAlive) -> io::Result<()> {
+    socket.set_keepalive(true)?;
+    let mut parameters = TcpKeepalive::new();
+    if let Some(idle) = wanted.idle {
+        parameters = parameters.with_time(idle);
+    }
+    if let Some(interval) = wanted.interval {
+        parameters = parameters.with_interval(interval);
+    }
+    if let Some(count) = wanted.count {
+        parameters = parameters.with_retries(count);
+    }
+    socket.set_tcp_keepalive(&parameters)
 }
 
 /// Name of the congestion control of a TCP socket.
@@ -92,7 +108,6 @@ pub(super) fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<c
 }
 
 /// Asks a socket a question that `ioctl` answers with an `int`.
-#[allow(clippy::useless_conversion, reason = "the request's type differs between systems")]
 pub(super) fn ioctl_int(socket: &Socket, request: IoctlRequest) -> io::Result<c_int> {
     let mut value: c_int = 0;
     // SAFETY: callers pass requests that write one int, and `value` is one.
@@ -154,6 +169,7 @@ fn find_control(
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(found) = header.as_ref() {
             let head = libc::CMSG_LEN(0) as usize;
+            #[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
             let len = (found.cmsg_len as usize).saturating_sub(head);
             let data = std::slice::from_raw_parts(libc::CMSG_DATA(header), len);
             if let Some(address) = destination(found.cmsg_level, found.cmsg_type, data) {

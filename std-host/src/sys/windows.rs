@@ -7,9 +7,9 @@ use socket2::Socket;
 
 pub(crate) use super::fallback::{
     BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, mss, path_mtu, prepare_thread,
-    recv_with_destination, request_destination, set_congestion, set_dont_fragment,
-    set_max_pacing_rate, set_mss, set_traffic_class, set_user_timeout, share_port, tcp_stats,
-    unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    recv_with_destination, request_destination, set_congestion, set_dont_fragment, set_flow_label,
+    set_keep_alive, set_max_pacing_rate, set_mss, set_traffic_class, set_user_timeout, share_port,
+    tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 /// Handles are small numbers, though the type has 64 bits.

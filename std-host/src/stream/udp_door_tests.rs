@@ -1,0 +1,229 @@
+//! Clients at a UDP door on loopback, where every 127.x.y.z is an address of its own.
+
+use std::mem::MaybeUninit;
+use std::net::UdpSocket as StdUdpSocket;
+
+use linerate_core::test::{Protocol, TestSettings};
+
+use super::super::connect_udp;
+use super::*;
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_clients_at_once_each_get_their_own_streams() {
+    let door = Arc::new(open());
+    let server = Ipv4Addr::LOCALHOST;
+    let tasks: Vec<_> = (2..32)
+        .map(|host| {
+            let door = door.clone();
+            tokio::spawn(async move {
+                let client = Ipv4Addr::new(127, 0, 0, host);
+                let streams = dial(&door, client.into(), server.into(), 3).await;
+                for (near, far) in &streams {
+                    check_carries(near, far);
+                }
+                streams
+            })
+        })
+        .collect();
+    let mut all = Vec::new();
+    for task in tasks {
+        all.extend(soon(task).await.unwrap());
+    }
+    assert_eq!(all.len(), 90);
+    for (near, far) in &all {
+        check_carries(near, far);
+    }
+}
+
+#[tokio::test]
+async fn one_address_comes_again_while_its_earlier_streams_receive() {
+    let door = open();
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let mut all = Vec::new();
+    for _ in 0..5 {
+        for (near, _) in &all {
+            flood(near);
+        }
+        let streams = soon(dial(&door, host, host, 4)).await;
+        all.extend(streams);
+        for (near, _) in &all {
+            flood(near);
+        }
+    }
+    for (near, far) in &all {
+        while far.socket().recv(&mut [MaybeUninit::uninit(); 64]).is_ok() {}
+        check_carries(near, far);
+    }
+}
+
+#[tokio::test]
+async fn tests_of_one_address_are_set_up_one_after_another() {
+    let door = open();
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let first = soon(door.set_up(host)).await;
+    let mapped = IpAddr::from(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
+    let second = door.set_up(mapped);
+    tokio::pin!(second);
+    let waits = tokio::time::timeout(Duration::from_millis(20), &mut second).await;
+    assert!(waits.is_err(), "the first has its turn");
+    // Another address does not wait.
+    drop(soon(door.set_up(Ipv4Addr::new(127, 0, 0, 9).into())).await);
+    drop(first);
+    let _ = soon(second).await;
+    assert_eq!(door.shared.awaited().len(), 0, "a dropped set-up leaves nothing behind");
+}
+
+#[tokio::test]
+async fn only_one_greeting_of_each_awaited_sender_counts() {
+    let door = open();
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, door.local().port()));
+    let early = client(at);
+    early.send(&greeting::HELLO).unwrap();
+    early.send(&[0; 1000]).unwrap();
+    // The reader has seen both when it has answered a later one.
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let mut set_up = soon(door.set_up(host)).await;
+    let (doubled, last) = (client(at), client(at));
+    for datagram in [&greeting::HELLO[..], &greeting::HELLO, &[0; 1000], &greeting::HELLO] {
+        doubled.send(datagram).unwrap();
+    }
+    last.send(b"x").unwrap();
+    let streams = [soon(set_up.next(&options())).await, soon(set_up.next(&options())).await];
+    let peers = streams.map(|stream| stream.unwrap().peer());
+    assert_eq!(peers, [doubled.local_addr().unwrap(), last.local_addr().unwrap()]);
+}
+
+#[tokio::test]
+async fn a_door_for_everything_takes_both_families() {
+    let door = UdpDoor::bind(Listen::Everywhere { port: 0 }).unwrap();
+    let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let (near, far) = &soon(dial(&door, v4, v4, 1)).await[0];
+    assert_eq!(far.local().ip(), v4);
+    check_carries(near, far);
+    if door.local().is_ipv4() {
+        println!("skipped: this machine has no IPv6");
+        return;
+    }
+    let v6 = IpAddr::from(Ipv6Addr::LOCALHOST);
+    let (near, far) = &soon(dial(&door, v6, v6, 1)).await[0];
+    assert_eq!(far.local().ip(), v6);
+    check_carries(near, far);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_reply_comes_from_the_address_that_was_called() {
+    for listen in [
+        Listen::Everywhere { port: 0 },
+        Listen::At((Ipv4Addr::UNSPECIFIED, 0).into()),
+        Listen::At((Ipv4Addr::new(127, 0, 0, 77), 0).into()),
+    ] {
+        let door = UdpDoor::bind(listen).unwrap();
+        let called = IpAddr::from(Ipv4Addr::new(127, 0, 0, 77));
+        // The client's socket is connected to that address, so it hears no other.
+        let (near, far) = &soon(dial(&door, Ipv4Addr::LOCALHOST.into(), called, 1)).await[0];
+        assert_eq!((far.local().ip(), near.peer().ip()), (called, called));
+    }
+}
+
+#[tokio::test]
+async fn a_greeting_that_fell_into_the_gap_is_handed_back() {
+    let door = open();
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let local = SocketAddr::new(host, door.local().port());
+    let mut set_up = soon(door.set_up(host)).await;
+    let stream = bind(Type::DGRAM, local, true, sys::share_port).unwrap();
+    let (mine, foreign) = (client(local), client(local));
+    mine.send(&greeting::HELLO).unwrap();
+    foreign.send(&greeting::HELLO).unwrap();
+    stream.connect(&mine.local_addr().unwrap().into()).unwrap();
+    door.shared.hand_back(&stream, mine.local_addr().unwrap(), local);
+    let found = soon(set_up.next(&options())).await.unwrap();
+    assert_eq!((found.peer(), found.local()), (foreign.local_addr().unwrap(), local));
+}
+
+#[tokio::test]
+async fn a_closed_door_leaves_its_streams_and_its_port() {
+    let door = open();
+    let local = door.local();
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let streams = soon(dial(&door, host, host, 1)).await;
+    let mut set_up = soon(door.set_up(host)).await;
+    drop(door);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(20), set_up.next(&options())).await.is_err()
+    );
+    check_carries(&streams[0].0, &streams[0].1);
+    let again = soon(async {
+        loop {
+            match UdpDoor::bind(Listen::At(local)) {
+                Ok(door) => return door,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await;
+    let again = soon(dial(&again, host, host, 1)).await;
+    check_carries(&again[0].0, &again[0].1);
+    check_carries(&streams[0].0, &streams[0].1);
+}
+
+fn open() -> UdpDoor {
+    UdpDoor::bind(Listen::At((Ipv4Addr::LOCALHOST, 0).into())).unwrap()
+}
+
+fn options() -> SocketOptions {
+    SocketOptions::new(&TestSettings::new(Protocol::Udp), None)
+}
+
+fn client(server: SocketAddr) -> StdUdpSocket {
+    let socket = StdUdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    socket.connect(server).unwrap();
+    socket
+}
+
+/// A test's streams from `client` to `server`, opened one after another as iperf3 does.
+async fn dial(
+    door: &UdpDoor,
+    client: IpAddr,
+    server: IpAddr,
+    count: usize,
+) -> Vec<(DataSocket, DataSocket)> {
+    let server = SocketAddr::new(server, door.local().port());
+    let mut set_up = door.set_up(client).await;
+    let mut streams = Vec::new();
+    for _ in 0..count {
+        let options = options();
+        let near = connect_udp(server, Some(SocketAddr::new(client, 0)), &options);
+        let (near, far) = tokio::join!(near, set_up.next(&options));
+        streams.push((near.unwrap(), far.unwrap()));
+    }
+    streams
+}
+
+/// What one end sends arrives at the other and nothing else does.
+fn check_carries(near: &DataSocket, far: &DataSocket) {
+    assert_eq!(near.peer(), far.local());
+    assert_eq!(near.local(), far.peer());
+    let label = near.local().to_string();
+    for (from, to) in [(near, far), (far, near)] {
+        from.socket().send(label.as_bytes()).unwrap();
+        let mut buffer = [0; 64];
+        // Loopback delivers within the send.
+        let arrived = sys::recv_with_destination(to.socket(), &mut buffer).unwrap();
+        assert_eq!(&buffer[..arrived.len], label.as_bytes());
+        assert!(sys::recv_with_destination(to.socket(), &mut buffer).is_err());
+    }
+}
+
+fn flood(near: &DataSocket) {
+    for _ in 0..100 {
+        near.socket().send(&[0; 1000]).unwrap();
+    }
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("within 20 s")
+}

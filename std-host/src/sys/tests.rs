@@ -1,0 +1,135 @@
+//! The contract, checked for this system's file and for the fallback.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+
+use super::{Interest, KeepAlive};
+
+/// A wait that does not end would hang; one that ends on its own would take this long.
+const LONG: Duration = Duration::from_secs(30);
+
+fn udp() -> Socket {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket
+}
+
+macro_rules! contract {
+    ($name:ident, $system:ident) => {
+        mod $name {
+            use super::*;
+            use crate::sys::$system::*;
+
+            #[test]
+            fn a_wake_ends_the_current_wait_or_the_next_one() {
+                let begin = Instant::now();
+                let wake = Arc::new(Wake::new().unwrap());
+                wake.wake();
+                wake.wake();
+                wait(&udp(), Interest::Nothing, &wake, Some(LONG)).unwrap();
+                let other = wake.clone();
+                let thread = std::thread::spawn(move || other.wake());
+                wait(&udp(), Interest::Nothing, &wake, Some(LONG)).unwrap();
+                thread.join().unwrap();
+                assert!(begin.elapsed() < LONG);
+            }
+
+            #[test]
+            fn a_wait_ends_in_time_and_a_used_wake_is_used_up() {
+                let wake = Wake::new().unwrap();
+                wake.wake();
+                wait(&udp(), Interest::Nothing, &wake, None).unwrap();
+                let begin = Instant::now();
+                wait(&udp(), Interest::Nothing, &wake, Some(Duration::from_millis(5))).unwrap();
+                let elapsed = begin.elapsed();
+                assert!(elapsed >= Duration::from_millis(4) && elapsed < LONG, "{elapsed:?}");
+            }
+
+            #[test]
+            fn data_and_room_end_a_wait() {
+                let wake = Wake::new().unwrap();
+                let socket = udp();
+                let begin = Instant::now();
+                wait(&socket, Interest::Write, &wake, Some(LONG)).unwrap();
+                socket.send_to(b"x", &socket.local_addr().unwrap()).unwrap();
+                wait(&socket, Interest::Read, &wake, Some(LONG)).unwrap();
+                assert!(begin.elapsed() < LONG);
+            }
+
+            #[test]
+            fn datagrams_come_with_their_addresses() {
+                let (to, from) = (udp(), udp());
+                let told = request_destination(&to, false).is_ok();
+                from.send_to(b"longer than the buffer", &to.local_addr().unwrap()).unwrap();
+                let mut buffer = [0; 6];
+                let arrived = recv_with_destination(&to, &mut buffer).unwrap();
+                assert_eq!(&buffer[..arrived.len], b"longer");
+                assert_eq!(Some(arrived.from), from.local_addr().unwrap().as_socket());
+                let expected = told.then_some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+                assert_eq!(arrived.to, expected);
+                assert!(recv_with_destination(&to, &mut buffer).is_err(), "nothing more");
+            }
+
+            #[test]
+            fn what_is_missing_degrades() {
+                prepare_thread();
+                let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+                let results = [
+                    set_mss(&socket, 1000),
+                    set_traffic_class(&socket, false, 0x20),
+                    set_max_pacing_rate(&socket, 1_000_000),
+                    set_dont_fragment(&udp()),
+                    set_user_timeout(&socket, Duration::from_secs(1)),
+                    set_keep_alive(&socket, KeepAlive::default()),
+                    set_keep_alive(&socket, KeepAlive { count: Some(3), ..KeepAlive::default() }),
+                    share_port(&udp()),
+                ];
+                for error in results.into_iter().filter_map(Result::err) {
+                    assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{error}");
+                }
+                assert!(set_congestion(&socket, "no such thing").is_err());
+                // They answer or not, but they do not fail.
+                let _ = (tcp_stats(&udp()), mss(&socket), path_mtu(&socket, false));
+                let _ = (congestion(&socket), unacknowledged_bytes(&socket), unread_bytes(&socket));
+                let _ = (socket_number(&socket), cpu_times(), usable_buffer(1 << 20));
+                let _ = (BUFFER_LIMITS, SEND_FLAGS);
+            }
+        }
+    };
+}
+
+contract!(this_system, os);
+contract!(everywhere_else, fallback);
+
+#[cfg(unix)]
+#[test]
+fn cpu_time_grows_with_work() {
+    let before = super::cpu_times();
+    let begin = Instant::now();
+    let used = |times: linerate_core::stats::CpuTimes| times.user_ns + times.system_ns;
+    while used(super::cpu_times()) == used(before) {
+        assert!(begin.elapsed() < LONG);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn tcp_info_of_a_connection_is_whole() {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let near: Socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap().into();
+    let (far, _) = listener.accept().unwrap();
+    near.send(&[0; 1000]).unwrap();
+    let far = Socket::from(far);
+    while super::unread_bytes(&far) != Some(1000) {
+        std::thread::yield_now();
+    }
+    assert_eq!(super::unacknowledged_bytes(&near), Some(0));
+    let stats = super::tcp_stats(&near).unwrap();
+    assert_eq!(stats.retransmits, Some(0));
+    assert!(stats.cwnd_bytes.unwrap() >= u64::from(super::mss(&near).unwrap()));
+    assert!(super::path_mtu(&near, false) >= Some(1280));
+}
