@@ -88,6 +88,7 @@ fn honest_script_ends_the_client_well() {
     let steps = [honest_server(), honest_server_end()].concat();
     let ended = run(&steps).expect("the client ends");
     assert_eq!(ended.code, Some(0), "{ended}");
+    assert!(ended.stdout.contains("receiver"), "a summary with the server's numbers: {ended}");
 }
 
 fn row(name: impl Into<String>, steps: Vec<Step>) -> Row {
