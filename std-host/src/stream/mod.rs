@@ -2,6 +2,7 @@
 //! control connections. This module starts them, reads their tallies and ends them; every decision
 //! of a stream is made by its flow in `linerate_core::flow`.
 
+mod listen;
 mod options;
 mod outcome;
 mod socket;
@@ -21,9 +22,10 @@ use linerate_core::test::{MAX_TCP_BLOCK, MAX_UDP_BLOCK, MIN_UDP_BLOCK, Protocol,
 use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use listen::Listen;
 pub(crate) use options::SocketOptions;
 pub(crate) use socket::{DataSocket, adopt_tcp, connect_tcp, connect_udp};
-pub(crate) use udp_door::{Listen, UdpDoor};
+pub(crate) use udp_door::UdpDoor;
 
 use crate::clock::Clock;
 use crate::sys;

@@ -48,3 +48,29 @@ fn is_out_of_buffers(error: &Error) -> bool {
 /// The queue of a network device empties in less than this.
 const BUFFERS_PAUSE: Duration = Duration::from_micros(100);
 const OUTAGE_PAUSE: Duration = Duration::from_millis(10);
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_that_pass_do_not_end_a_stream() {
+        use Protocol::{Tcp, Udp};
+        for (code, protocol, expected) in [
+            (libc::EINTR, Tcp, Remedy::Again),
+            (libc::EAGAIN, Tcp, Remedy::Wait),
+            (libc::EAGAIN, Udp, Remedy::Wait),
+            (libc::ENOBUFS, Udp, Remedy::Pause(BUFFERS_PAUSE)),
+            (libc::ECONNREFUSED, Udp, Remedy::Again),
+            (libc::ENETUNREACH, Udp, Remedy::Pause(OUTAGE_PAUSE)),
+            (libc::ENETDOWN, Udp, Remedy::Pause(OUTAGE_PAUSE)),
+            (libc::EMSGSIZE, Udp, Remedy::GiveUp),
+            (libc::ECONNRESET, Tcp, Remedy::GiveUp),
+            (libc::EPIPE, Tcp, Remedy::GiveUp),
+            (libc::EHOSTUNREACH, Tcp, Remedy::GiveUp),
+        ] {
+            let error = Error::from_raw_os_error(code);
+            assert_eq!(remedy(protocol, &error), expected, "{protocol:?} {error}");
+        }
+    }
+}

@@ -72,17 +72,20 @@ async fn a_paced_sender_holds_its_rate() {
 }
 
 #[tokio::test]
-async fn stop_wakes_a_blocked_sender() {
-    let (near, _far) = pair(Protocol::Tcp).await;
-    let (mut sender, _) = send(near, plan(Protocol::Tcp, 131_072));
-    let mut last = u64::MAX;
-    // Blocked when nothing moves for 50 ms; if the machine just stalled, stopping is easier still.
-    while last != tally(&sender).bytes {
-        last = tally(&sender).bytes;
-        tokio::time::sleep(Duration::from_millis(50)).await;
+async fn stop_wakes_a_sender_that_waits() {
+    // One block at this rate takes twelve days; without a rate the peer's buffers fill up.
+    for bitrate in [Some(BitsPerSec(1)), None] {
+        let (near, _far) = pair(Protocol::Tcp).await;
+        let (mut sender, _) = send(near, StreamPlan { bitrate, ..plan(Protocol::Tcp, 131_072) });
+        let mut last = u64::MAX;
+        // It waits when nothing moves for 50 ms; if the machine just stalled, stopping is easier.
+        while last != tally(&sender).bytes {
+            last = tally(&sender).bytes;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        soon(sender.stop()).await;
+        soon(sender.close()).await;
     }
-    soon(sender.stop()).await;
-    soon(sender.close()).await;
 }
 
 #[tokio::test]

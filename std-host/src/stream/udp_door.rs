@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -16,61 +16,10 @@ use tokio::net::UdpSocket;
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::JoinHandle;
 
+use super::listen::bind;
 use super::socket::canonical;
-use super::{DataSocket, SocketOptions};
+use super::{DataSocket, Listen, SocketOptions};
 use crate::sys::{self, Arrived};
-
-/// Where a server listens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listen {
-    /// Every address of the host: one IPv6 socket that takes IPv4 too, or an IPv4 socket where
-    /// there is no IPv6.
-    Everywhere {
-        /// The port.
-        port: u16,
-    },
-    /// This address, or every one of its family if it is unspecified.
-    At(SocketAddr),
-}
-
-impl Listen {
-    /// A bound socket, non-blocking, its port shared with what `prepare` allows.
-    pub(crate) fn bind(
-        self,
-        kind: Type,
-        prepare: fn(&Socket) -> io::Result<()>,
-    ) -> io::Result<Socket> {
-        match self {
-            Self::At(address) => bind(kind, address, true, prepare),
-            Self::Everywhere { port } => {
-                let any_v6 = (Ipv6Addr::UNSPECIFIED, port).into();
-                let any_v4 = (Ipv4Addr::UNSPECIFIED, port).into();
-                match bind(kind, any_v6, false, prepare) {
-                    // The port is taken: IPv4 alone would hide that.
-                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
-                    Err(_) => bind(kind, any_v4, true, prepare),
-                    bound => bound,
-                }
-            }
-        }
-    }
-}
-
-fn bind(
-    kind: Type,
-    address: SocketAddr,
-    only_v6: bool,
-    prepare: fn(&Socket) -> io::Result<()>,
-) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), kind, None)?;
-    if address.is_ipv6() {
-        socket.set_only_v6(only_v6)?;
-    }
-    socket.set_nonblocking(true)?;
-    prepare(&socket)?;
-    socket.bind(&address.into())?;
-    Ok(socket)
-}
 
 /// The open port. Dropping it closes the listener; streams that were set up stay.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use linerate_core::stats::TcpStats;
 use socket2::Socket;
 
 use super::bsd::{after_poll, poll_list};
-use super::unix::{ioctl_int, option_bytes, set_option, u32_at};
+use super::unix::{ioctl_int, option_bytes, set_option, timespec, u32_at};
 use super::{Interest, unsupported};
 
 pub(crate) use super::bsd::{
@@ -24,10 +24,7 @@ pub(crate) fn wait(
     wake: &Wake,
     timeout: Option<Duration>,
 ) -> io::Result<()> {
-    let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos() as _,
-    });
+    let timeout = timeout.map(timespec);
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let mut fds = poll_list(socket, interest, wake);
     // SAFETY: two pollfds, and a timespec or null, that live through the call.

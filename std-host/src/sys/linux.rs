@@ -11,7 +11,7 @@ use socket2::Socket;
 
 use super::unix::{
     Plain, check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control, set_option,
-    u32_at,
+    timespec, u32_at,
 };
 use super::{Arrived, Interest};
 
@@ -63,10 +63,7 @@ pub(crate) fn wait(
         libc::pollfd { fd: wake.0.as_raw_fd(), events: libc::POLLIN, revents: 0 },
         libc::pollfd { fd, events, revents: 0 },
     ];
-    let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: timeout.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos() as _,
-    });
+    let timeout = timeout.map(timespec);
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: two pollfds, and a timespec or null, that live through the call.
     let result = unsafe { libc::ppoll(fds.as_mut_ptr(), 2, timeout, std::ptr::null()) };

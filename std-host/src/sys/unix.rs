@@ -5,6 +5,8 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+use std::time::Duration;
 
 use libc::{c_int, c_void};
 use linerate_core::stats::CpuTimes;
@@ -189,6 +191,15 @@ pub(super) fn ipv6_destination(data: &[u8]) -> Option<SocketAddr> {
     let address = std::net::Ipv6Addr::from(octets);
     let scope = if address.is_unicast_link_local() { index } else { 0 };
     Some(std::net::SocketAddrV6::new(address, 0, 0, scope).into())
+}
+
+/// A timeout for `ppoll`, at most 68 years, which the seconds of every system can hold.
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+pub(super) fn timespec(timeout: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: timeout.as_secs().min(i32::MAX as u64) as _,
+        tv_nsec: timeout.subsec_nanos() as _,
+    }
 }
 
 /// The result of a system call that says -1 for an error.
