@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::config::ClientConfig;
 use crate::connect::connect;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
-use crate::error::Error;
+use crate::error::{Error, words};
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Interval, Progress, TestEnd, TestStart, Warning};
 use crate::stream::{DataSocket, SocketOptions, connect_tcp, connect_udp};
@@ -212,7 +212,7 @@ impl<'a> Backend for Dialler<'a> {
                     number: id.number(),
                     protocol: self.options.protocol(),
                     port: self.config.port,
-                    message: error.to_string(),
+                    message: words(&error),
                 })
             }
         }

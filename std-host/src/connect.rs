@@ -9,7 +9,7 @@ use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
 use crate::config::Family;
-use crate::error::Error;
+use crate::error::{Error, words};
 
 /// A control connection to `host`, from `bind` if given.
 pub(crate) async fn connect(
@@ -35,7 +35,7 @@ pub(crate) async fn connect(
     };
     connected.map_err(|error| Error::Connect {
         server: format!("{host} port {port}"),
-        message: error.to_string(),
+        message: words(&error),
     })
 }
 

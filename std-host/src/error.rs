@@ -66,7 +66,7 @@ pub enum ExitCode {
 impl Error {
     /// An error of the operating system, with what was tried.
     pub fn system(what: impl Into<String>, error: &io::Error) -> Self {
-        Self::System { what: what.into(), message: error.to_string() }
+        Self::System { what: what.into(), message: words(error) }
     }
 
     /// This end was told to stop.
@@ -81,6 +81,15 @@ impl Error {
             Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
             Self::Session(error) => session_exit_code(error),
         }
+    }
+}
+
+/// What the system says, in its words alone: the standard library adds the number.
+pub(crate) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) if error.raw_os_error().is_some() => text[..at].to_owned(),
+        _ => text,
     }
 }
 

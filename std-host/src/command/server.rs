@@ -42,6 +42,7 @@ async fn serve(config: ServerConfig, output: OutputConfig) -> Result<(), Error> 
         system_info: system_info(),
         port: server.port(),
         one_off,
+        cancel: cancel.clone(),
         output,
         running: AtomicUsize::new(0),
         turned_away: Mutex::new(Throttle::new()),
@@ -57,6 +58,7 @@ struct Log {
     system_info: String,
     port: u16,
     one_off: bool,
+    cancel: Cancel,
     running: AtomicUsize,
     turned_away: Mutex<Throttle>,
 }
@@ -150,7 +152,7 @@ impl Observer for Printer {
 impl Drop for Printer {
     fn drop(&mut self) {
         let is_last = self.log.running.fetch_sub(1, Ordering::Relaxed) == 1;
-        if is_last && !self.log.one_off {
+        if is_last && !self.log.one_off && !self.log.cancel.is_cancelled() {
             self.log.print_banner(self.test_number + 1);
         }
     }

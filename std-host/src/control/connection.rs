@@ -6,23 +6,21 @@ use std::time::Duration;
 
 use linerate_core::protocol::results::OutputKind;
 use linerate_core::session::{Exchange, Session, Transmit};
-use socket2::{SockRef, TcpKeepalive};
+use socket2::SockRef;
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
 use super::MAX_STREAMS;
 use crate::report::ServerOutput;
-use crate::sys;
+use crate::sys::{self, KeepAlive};
 
 /// Makes a fresh control connection prompt, and aware of a peer that has gone.
 pub(crate) fn prepare(control: &TcpStream) {
-    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
-    #[cfg(not(windows))]
-    let keepalive = keepalive.with_retries(KEEPALIVE_TRIES);
+    let socket = SockRef::from(control);
     // All of these make a good connection better; one without them still works.
     let _ = control.set_nodelay(true);
-    let _ = SockRef::from(control).set_tcp_keepalive(&keepalive);
-    let _ = sys::set_user_timeout(&SockRef::from(control), USER_TIMEOUT);
+    let _ = sys::set_keep_alive(&socket, KEEP_ALIVE);
+    let _ = sys::set_user_timeout(&socket, USER_TIMEOUT);
 }
 
 pub(super) struct Connection {
@@ -177,8 +175,10 @@ fn would_block(error: &io::Error) -> bool {
 const READ_BYTES: usize = 16 * 1024;
 /// Most of a server's own output that is kept.
 const OUTPUT_LIMIT: usize = 64 << 20;
-const KEEPALIVE: Duration = Duration::from_secs(5);
-#[cfg(not(windows))]
-const KEEPALIVE_TRIES: u32 = 3;
+const KEEP_ALIVE: KeepAlive = KeepAlive {
+    idle: Some(Duration::from_secs(5)),
+    interval: Some(Duration::from_secs(5)),
+    count: Some(3),
+};
 const USER_TIMEOUT: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(1);
