@@ -106,6 +106,13 @@ impl ServerConfig {
     }
 }
 
+impl ServerConfig {
+    /// A server for this machine only, on a port that the system chooses.
+    pub fn loopback() -> Self {
+        Self { port: 0, bind: Some("127.0.0.1".into()), ..Self::new() }
+    }
+}
+
 impl Default for ServerConfig {
     fn default() -> Self {
         Self::new()

@@ -10,6 +10,7 @@ fn main() -> ExitCode {
     let ran = match cli::parse(std::env::args_os()) {
         Ok(Command::Client(config, output)) => command::client(config, output),
         Ok(Command::Server(config, output)) => command::server(config, output),
+        Ok(Command::Calibrate(config)) => command::calibrate(&config),
         Err(stop) => command::stop(&stop),
     };
     ran.into()

@@ -20,7 +20,9 @@ pub(super) const CLIENT: &str = "Client";
 pub(super) fn command(program: &str) -> clap::Command {
     Args::command()
         .bin_name(program)
-        .override_usage(format!("{program} -s [OPTIONS]\n       {program} -c HOST [OPTIONS]"))
+        .override_usage(format!(
+            "{program} -s [OPTIONS]\n       {program} -c HOST [OPTIONS]\n       {program} calibrate"
+        ))
         .mut_arg("explain", |arg| arg.hide(program == super::IPERF3_PROGRAM))
 }
 

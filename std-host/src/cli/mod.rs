@@ -3,6 +3,7 @@
 //! the wording of limits equal iperf3 3.21; the help is our own.
 
 mod args;
+mod calibrate;
 mod output;
 mod problem;
 mod resolve;
@@ -15,12 +16,14 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 
-use clap::FromArgMatches;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
 
+pub use calibrate::CalibrateConfig;
 pub use output::OutputConfig;
 
 use self::args::Args;
+use self::calibrate::CalibrateArgs;
 use self::problem::Problem;
 use crate::config::{ClientConfig, ServerConfig};
 use crate::error::ExitCode;
@@ -34,6 +37,8 @@ pub enum Command {
     Client(ClientConfig, OutputConfig),
     /// Serve tests.
     Server(ServerConfig, OutputConfig),
+    /// Measure this host itself.
+    Calibrate(CalibrateConfig),
 }
 
 /// Why there is nothing to run. The texts have no line break at their end.
@@ -83,6 +88,9 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
         }
     }
 
+    if words.first().is_some_and(|word| word == CALIBRATE) {
+        return calibrate(&words[1..], &program);
+    }
     let mut command = args::command(&program);
     let matches = match command.try_get_matches_from_mut(&words) {
         Ok(matches) => matches,
@@ -92,6 +100,16 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
         Args::from_arg_matches(&matches).map_err(|error| stop(&error, &command, &program))?;
     resolve::resolve(args, &command, &matches, &program)
         .map_err(|problem| problem.into_stop(&program))
+}
+
+fn calibrate(words: &[String], program: &str) -> Result<Command, Stop> {
+    let mut command = CalibrateArgs::command().bin_name(format!("{program} {CALIBRATE}"));
+    let matches = command.try_get_matches_from_mut(words);
+    let args = matches.and_then(|matches| CalibrateArgs::from_arg_matches(&matches));
+    match args {
+        Ok(args) => Ok(Command::Calibrate(args.into())),
+        Err(error) => Err(stop(&error, &command, program)),
+    }
 }
 
 /// The name that messages begin with: the one the command was started under, so that a script that
@@ -120,6 +138,7 @@ fn version(program: &str) -> String {
     )
 }
 
+const CALIBRATE: &str = "calibrate";
 const DEFAULT_PROGRAM: &str = "linerate";
 /// Started under this name, the command prints what iperf3 would and nothing else.
 pub const IPERF3_PROGRAM: &str = "iperf3";

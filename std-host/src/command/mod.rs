@@ -1,6 +1,7 @@
 //! Runs what the command line says and prints what the library tells. Everything that touches the
 //! terminal, signals or the exit code is here.
 
+mod calibrate;
 mod client;
 mod console;
 mod server;
@@ -10,6 +11,7 @@ use linerate::cli::{OutputConfig, Stop};
 use linerate::error::{Error, ExitCode};
 use tokio::runtime::{Builder, Runtime};
 
+pub(crate) use calibrate::calibrate;
 pub(crate) use client::client;
 pub(crate) use server::server;
 

@@ -21,7 +21,7 @@ use linerate_core::test::{End, Role, StreamId, TestSettings};
 use crate::error::Error;
 
 pub use message::{error_line, warning_text};
-pub use quantity::{UnitFormat, UnknownFormat};
+pub use quantity::{UnitFormat, UnknownFormat, rate};
 
 /// One thing that happened in a test, in this order: `Connected`, `Started`, any number of
 /// `Interval` and `OmitEnded`, and `Ended` exactly once, last. A test that fails early leaves out

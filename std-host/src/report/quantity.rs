@@ -42,7 +42,7 @@ pub(super) fn amount(bytes: u64) -> String {
 }
 
 /// A rate in `format`, or in bits of the fitting size: `25.9 Gbit`.
-pub(super) fn rate(bits_per_second: f64, format: Option<UnitFormat>) -> String {
+pub fn rate(bits_per_second: f64, format: Option<UnitFormat>) -> String {
     match format {
         None => adaptive(bits_per_second, 1000.0, &BIT_WORDS),
         Some(UnitFormat { bytes: false, power }) => {

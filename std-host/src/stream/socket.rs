@@ -121,14 +121,6 @@ impl DataSocket {
         }
     }
 
-    /// Segment size of a TCP connection, where the system tells.
-    pub(crate) fn mss(&self) -> Option<u32> {
-        match self.protocol {
-            Protocol::Tcp => sys::mss(&self.socket),
-            Protocol::Udp => None,
-        }
-    }
-
     /// MTU that the kernel knows towards the peer.
     pub(crate) fn path_mtu(&self) -> Option<u32> {
         sys::path_mtu(&self.socket, self.peer.is_ipv6())

@@ -51,6 +51,7 @@ impl UdpDoor {
     }
 
     /// The address it listens on.
+    #[cfg(test)]
     pub(crate) fn local(&self) -> SocketAddr {
         self.shared.local
     }

@@ -105,8 +105,9 @@ fn udp_has_its_own_rate_and_block() {
         ("-l 128 -u", |c| (c.settings.block_bytes, c.block_from_path) = (128, false)),
         ("-u -l 16", |c| (c.settings.block_bytes, c.block_from_path) = (16, false)),
         ("-u -l 65507", |c| (c.settings.block_bytes, c.block_from_path) = (65_507, false)),
-        ("-u -b 0", |c| c.settings.bitrate = None),
+        ("-u -b 0", |c| (c.settings.bitrate, c.rate_is_default) = (None, false)),
         ("-b 1M/10 -u", |c| {
+            c.rate_is_default = false;
             c.settings.bitrate = Some(BitsPerSec(1_000_000));
             c.settings.burst = Some(10);
         }),
@@ -214,4 +215,18 @@ fn under_its_iperf3_name_the_command_explains_nothing() {
         let Ok(Command::Server(_, output)) = command else { panic!("{arg0}: {command:?}") };
         assert_eq!((output.program.as_str(), output.explain), (program, explain));
     }
+}
+
+#[test]
+fn calibrate_is_a_command_of_its_own() {
+    let parsed = |words: &str| {
+        let words = ["linerate"].into_iter().chain(words.split_whitespace());
+        parse(words.map(Into::into))
+    };
+    let config = |seconds, json| Ok(Command::Calibrate(CalibrateConfig { seconds, json }));
+    assert_eq!(parsed("calibrate"), config(2, false));
+    assert_eq!(parsed("calibrate -J -t 5"), config(5, true));
+    let usage = "linerate: parameter error - -t 0: seconds for each kind of work must be 1 to 60";
+    assert_eq!(parsed("calibrate -t 0"), Err(Stop::Usage(usage.into())));
+    assert!(matches!(parsed("calibrate --help"), Err(Stop::Help(_))));
 }
