@@ -9,7 +9,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`time`], [`units`] | instants; bytes and rates, the K/M/G rules in one place |
-//! | [`test`] | what is measured: protocol, direction, streams, limits |
+//! | [`test`](mod@test) | what is measured: protocol, direction, streams, limits |
 //! | [`protocol`] | what goes over the wire: codes, cookie, frames, documents, datagrams |
 //! | [`session`] | the two ends of a control connection, with every legal order of events |
 //! | [`flow`] | what one data stream does next: send, wait, stop; what it received |
