@@ -1,6 +1,6 @@
 //! Both ends' JSON documents of one test, held against what was asked for and against each other.
 //! Every law is one method; a broken law is one line that says what was expected and what was found.
-//! Where stock iperf3 is known to break a law, [`Tolerance`] says by how much and why.
+//! Where stock iperf3 is known to break a law, `Tolerance` says by how much and why.
 
 use serde_json::Value;
 

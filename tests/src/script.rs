@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One thing a scripted peer does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,13 +104,14 @@ impl Peer {
         Self::new(TcpStream::connect(server)?, End::Client(server))
     }
 
-    /// A server for the next client of this listener.
+    /// A server for the next client of this listener. It waits until there is one; who knows that none
+    /// will come ends the waiting by connecting.
     ///
     /// # Errors
     ///
     /// When there is no connection.
     pub fn accept(listener: TcpListener) -> io::Result<Self> {
-        Self::new(accept(&listener)?, End::Server(listener))
+        Self::new(listener.accept()?.0, End::Server(listener))
     }
 
     fn new(control: TcpStream, end: End) -> io::Result<Self> {
@@ -188,7 +189,7 @@ impl Peer {
                 stream
             }
             End::Server(listener) => {
-                let stream = accept(listener)?;
+                let stream = listener.accept()?.0;
                 let mut reader = stream.try_clone()?;
                 std::thread::spawn(move || io::copy(&mut reader, &mut io::sink()));
                 stream
@@ -204,23 +205,6 @@ impl Drop for Peer {
     fn drop(&mut self) {
         for stream in &self.streams {
             let _ = stream.shutdown(std::net::Shutdown::Both);
-        }
-    }
-}
-
-/// The next connection, if it comes in time.
-fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
-    listener.set_nonblocking(true)?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false)?;
-                return Ok(stream);
-            }
-            Err(e) if e.kind() != io::ErrorKind::WouldBlock => return Err(e),
-            Err(e) if Instant::now() >= deadline => return Err(e),
-            Err(_) => std::thread::sleep(POLL),
         }
     }
 }
@@ -242,4 +226,3 @@ const IPERF_DONE: u8 = 16;
 
 /// The longest silence of the other end that a script bears. A server's own deadlines are shorter.
 const PATIENCE: Duration = Duration::from_secs(40);
-const POLL: Duration = Duration::from_millis(5);

@@ -1,5 +1,5 @@
 //! linerate against iperf3 over the loopback: each tool talks to itself, and the two take turns, so
-//! that whatever else the machine does meets both. A workload is a row of [`WORKLOADS`]; its value is
+//! that whatever else the machine does meets both. A workload is a row of `WORKLOADS`; its value is
 //! the receiver's rate in the client's own JSON document.
 
 use std::io::{BufRead, BufReader};

@@ -7,8 +7,15 @@ use std::time::{Duration, Instant};
 /// The steps of one chore.
 pub(crate) struct Steps {
     planned: usize,
-    done: Vec<(String, Duration)>,
+    done: Vec<Done>,
     started: Instant,
+}
+
+/// A step that is over.
+struct Done {
+    name: String,
+    took: Duration,
+    result: &'static str,
 }
 
 impl Steps {
@@ -37,28 +44,26 @@ impl Steps {
         let began = Instant::now();
         let outcome = work();
         let took = began.elapsed();
-        match outcome {
-            Ok(()) => {
-                println!("  ok, {:.1} s\n", took.as_secs_f64());
-                self.done.push((name.to_owned(), took));
-                Ok(())
-            }
-            Err(message) => {
-                println!("  FAILED after {:.1} s\n", took.as_secs_f64());
-                self.print_table();
-                Err(format!("step {name:?} failed: {message}"))
-            }
-        }
+        let result = if outcome.is_ok() { "ok" } else { "FAILED" };
+        println!("  {result}, {:.1} s\n", took.as_secs_f64());
+        self.done.push(Done { name: name.to_owned(), took, result });
+        outcome.map_err(|message| {
+            self.print_table();
+            format!("step {name:?} failed: {message}")
+        })
     }
 
     /// The table of all steps that were done.
     pub(crate) fn print_table(&self) {
-        let width = self.done.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(5);
-        println!("{:<width$}  {:>8}", "step", "seconds");
-        for (name, took) in &self.done {
-            println!("{name:<width$}  {:>8.1}", took.as_secs_f64());
+        let width = self.done.iter().map(|step| step.name.len()).max().unwrap_or(0).max(5);
+        let line = |name: &str, took: Duration, result: &str| {
+            println!("{name:<width$}  {:>8.1}  {result}", took.as_secs_f64());
+        };
+        println!("{:<width$}  {:>8}  result", "step", "seconds");
+        for step in &self.done {
+            line(&step.name, step.took, step.result);
         }
-        println!("{:<width$}  {:>8.1}", "total", self.started.elapsed().as_secs_f64());
+        line("total", self.started.elapsed(), "");
     }
 }
 

@@ -41,8 +41,7 @@ pub enum Action {
     /// Server: get ready for `stream_count` connections that carry this session's cookie (TCP) or
     /// greetings from this client (UDP), decide on its token, and answer with `handle_prepared`.
     Prepare,
-    /// Run the flows: each stream gets its [`StreamPlan`](crate::flow::StreamPlan) from the session's
-    /// `plan`.
+    /// Run the flows: each stream gets its [`StreamPlan`](crate::flow::StreamPlan) from the session's `plan`.
     StartStreams,
     /// Collect a [`Sample`](crate::stats::Sample) of every stream, in order of creation, and the
     /// CPU times, and answer with `handle_samples`.

@@ -1,6 +1,6 @@
 //! Hostile servers. Each meets a client of its own.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use linerate_tests::client;
@@ -106,13 +106,16 @@ fn meet(rows: Vec<Row>) {
 /// A client against a server that follows the steps and then closes.
 fn run(steps: &[Step]) -> Result<Ended, String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
-    let port = listener.local_addr().map_err(|e| e.to_string())?.port();
+    let address = listener.local_addr().map_err(|e| e.to_string())?;
     let steps = steps.to_vec();
     let server = std::thread::spawn(move || {
         // A client that leaves early ends the script early; what it says then is what counts.
         Peer::accept(listener).and_then(|mut peer| peer.follow(&steps))
     });
-    let ended = client::run(Tool::Linerate, "127.0.0.1", port, &["-n", "64K"], TIME_LIMIT);
+    let ended =
+        client::run(Tool::Linerate, "127.0.0.1", address.port(), &["-n", "64K"], TIME_LIMIT);
+    // A script that still waits for the client's connection gets one that says nothing.
+    drop(TcpStream::connect(address));
     drop(server.join());
     ended
 }
