@@ -21,7 +21,8 @@ fn both_ends_report_the_same_true_numbers() {
                 for parallel in [1, 3] {
                     for omit_secs in [0, 2] {
                         for (network, data) in NETWORKS {
-                            let row = Row { protocol, limits, direction, parallel, omit_secs, data };
+                            let row =
+                                Row { protocol, limits, direction, parallel, omit_secs, data };
                             let label = format!(
                                 "{} {} P{parallel} omit {omit_secs} {ends} {network}",
                                 name(protocol),

@@ -11,8 +11,8 @@ use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
 use linerate_core::session::{
-    Action, Admission, ClientConfig, ClientSession, Command, Deadlines, Ending,
-    ServerConfig, ServerSession, StreamEvent, Transmit,
+    Action, Admission, ClientConfig, ClientSession, Command, Deadlines, Ending, ServerConfig,
+    ServerSession, StreamEvent, Transmit,
 };
 use linerate_core::stats::{CpuTimes, Sample};
 use linerate_core::test::{End, Protocol, StreamId, TestSettings};
