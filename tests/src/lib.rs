@@ -11,6 +11,7 @@
 //! | [`check`] | both documents of one test held against each other |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
 //! | [`rows`] | many cases at once, but not too many |
+//! | [`virtual_time`] | both engines over an emulated link, in virtual time |
 
 pub mod case;
 pub mod check;
@@ -20,3 +21,4 @@ pub mod rows;
 pub mod script;
 pub mod server;
 pub mod tool;
+pub mod virtual_time;

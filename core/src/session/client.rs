@@ -153,6 +153,9 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
             (Phase::Streams | Phase::Starting, StreamEvent::Failed { code }) => {
                 self.fail(shared, SessionError::Stream { id, code });
             }
+            (Phase::Streams | Phase::Starting, StreamEvent::Closed) => {
+                self.fail(shared, SessionError::Stream { id, code: 0 });
+            }
             _ => {}
         }
     }

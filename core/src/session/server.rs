@@ -205,7 +205,7 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
         let number = match (timer, shared.phase) {
             (Timer::Linger, _) => return shared.finish(Ending::Complete, Parting::Nothing),
             (Timer::TestLimit, _) => error_number::DURATION_EXPIRED,
-            (Timer::Streams, _) => error_number::NO_DATA,
+            (Timer::Streams, _) | (_, Phase::Running) => error_number::NO_DATA,
             (_, Phase::Parameters) => error_number::RECV_PARAMS,
             _ => error_number::RECV_RESULTS,
         };
@@ -244,7 +244,7 @@ impl<const N: usize, const T: usize> Server<N, T> {
             (_, Some(Phase::Over)) => {
                 shared.fail(SessionError::Terminated(End::Client), Parting::Nothing);
             }
-            (_, Some(Phase::Results)) => shared.stop(Conclusion::Results),
+            (ControlCode::TestEnd, Some(_)) => shared.stop(Conclusion::Results),
             (_, Some(_)) => {}
         }
     }

@@ -96,7 +96,7 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
     pub fn handle_stream(&mut self, now: Instant, id: StreamId, event: StreamEvent) {
         self.shared.assert_drained();
         if self.shared.phase == Phase::Running {
-            self.shared.on_running_stream(id, event);
+            self.shared.on_running_stream(now, id, event);
         } else {
             self.exchange.on_stream(&mut self.shared, now, id, event);
         }

@@ -165,10 +165,12 @@ impl<const N: usize> Shared<N> {
     ) -> Option<Conclusion> {
         match self.samples_wanted.pop_front()? {
             Purpose::Begin => self.accounts.begin_cpu(now, cpu),
-            Purpose::Interval => self.on_interval(now, samples),
             Purpose::OmitEnd => self.on_omit_end(now, samples),
-            Purpose::ReceiveCheck => self.on_receive_check(now, samples),
             Purpose::Final => return self.on_final(now, samples, cpu),
+            // The final sample, which follows, ends the interval and answers the question.
+            Purpose::Interval | Purpose::ReceiveCheck if self.stopping.is_some() => {}
+            Purpose::Interval => self.on_interval(now, samples),
+            Purpose::ReceiveCheck => self.on_receive_check(now, samples),
         }
         None
     }
@@ -192,20 +194,28 @@ impl<const N: usize> Shared<N> {
         true
     }
 
-    /// A data stream reached its limit or broke while the test ran. The test ends when all senders
-    /// have sent what they should.
-    pub(super) fn on_running_stream(&mut self, id: StreamId, event: StreamEvent) {
+    /// A data stream reached its limit or broke while the test ran. The client ends the test when all
+    /// senders have sent what they should, or when no stream is left; a server that has no stream
+    /// left waits for the client's word, but not for ever.
+    pub(super) fn on_running_stream(&mut self, now: Instant, id: StreamId, event: StreamEvent) {
         let state = match event {
             StreamEvent::LimitReached => StreamState::LimitReached,
             StreamEvent::Closed | StreamEvent::Failed { .. } => StreamState::Closed,
             StreamEvent::Connected => return,
         };
         self.accounts.set_state(id, state);
-        let senders = || self.accounts.streams().iter().filter(|s| s.role() == Role::Sender);
+        if self.stopping.is_some() {
+            return;
+        }
+        let streams = || self.accounts.streams().iter();
+        let senders = || streams().filter(|s| s.role() == Role::Sender);
         let all_sent = senders().all(|s| s.state() != StreamState::Flowing)
             && senders().any(|s| s.state() == StreamState::LimitReached);
-        if all_sent {
-            self.stop(Conclusion::Results);
+        let none_left = streams().all(|s| s.state() != StreamState::Flowing);
+        match self.end {
+            End::Client if all_sent || none_left => self.stop(Conclusion::Results),
+            End::Server if none_left => self.await_step(now),
+            _ => {}
         }
     }
 
@@ -271,8 +281,10 @@ impl<const N: usize> Shared<N> {
         }
         self.accounts.end_omit(now);
         self.tell(Event::OmitEnded);
-        self.next_interval = now;
-        self.arm_interval();
+        if self.stopping.is_none() {
+            self.next_interval = now;
+            self.arm_interval();
+        }
     }
 
     /// Ends the test when the receivers have what was asked for, else looks again when, at the rate

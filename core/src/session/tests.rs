@@ -10,7 +10,7 @@ use crate::protocol::cookie::Cookie;
 use crate::protocol::extension::Offer;
 use crate::protocol::parameters::ClientText;
 use crate::stats::{CpuTimes, Sample, Tally};
-use crate::test::{Direction, Protocol, TestSettings};
+use crate::test::{Direction, Limits, Protocol, TestSettings};
 use crate::time::Instant;
 
 const N: usize = 8;
@@ -261,4 +261,179 @@ fn an_interrupt_is_measured_and_told_to_the_other_end() {
     {
         assert_eq!(accounts.summary(0).expect("a stream").local.bytes, 1_500_000, "{end}");
     }
+}
+
+/// A client whose test has just begun, everything drained; its first sample is answered.
+fn running_client(settings: TestSettings, interval: Option<Duration>) -> ClientSession<'static, N> {
+    let config = ClientConfig {
+        settings,
+        text: ClientText::default(),
+        client_version: crate::IPERF3_EQUIVALENT,
+        interval,
+        offer: None,
+        deadlines: Deadlines::default(),
+    };
+    let cookie = Cookie::from_random([7; 36]);
+    let mut client = ClientSession::new(Instant::ZERO, config, cookie).expect("few streams");
+    client.handle_control(Instant::ZERO, &[9, 10]);
+    for index in 0..settings.stream_count() {
+        outputs(&mut client);
+        client.handle_stream(Instant::ZERO, StreamId::from_index(index), StreamEvent::Connected);
+    }
+    outputs(&mut client);
+    client.handle_control(Instant::ZERO, &[1, 2]);
+    outputs(&mut client);
+    answer(&mut client, 0, 0);
+    assert_eq!(client.phase(), Phase::Running);
+    client
+}
+
+fn outputs<E: Exchange<N>>(session: &mut Session<E, N>) -> (Vec<Action>, Vec<Event>) {
+    let actions = core::iter::from_fn(|| session.poll_action()).collect();
+    (actions, core::iter::from_fn(|| session.poll_event()).collect())
+}
+
+fn answer<E: Exchange<N>>(session: &mut Session<E, N>, now_ns: u64, bytes: u64) {
+    let sample = Sample { tally: Tally { bytes, ..Tally::default() }, tcp: None };
+    let samples = vec![sample; session.settings().stream_count()];
+    session.handle_samples(Instant::from_nanos(now_ns), &samples, CpuTimes::default());
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+#[test]
+fn an_interval_that_ends_with_the_omitted_start_or_the_test_is_one() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.omit_secs = 1;
+    settings.limits.seconds = Some(2);
+    let mut client = running_client(settings, Some(Duration::from_secs(1)));
+    let mut spans = Vec::new();
+    while client.phase() == Phase::Running {
+        let (_, at) = client.poll_timeout().expect("a test by time");
+        client.handle_timeout(at);
+        let (actions, mut events) = outputs(&mut client);
+        for (index, _) in actions.iter().filter(|&&a| a == Action::Sample).enumerate() {
+            // Receivers take some more between two samples.
+            answer(&mut client, at.as_nanos(), at.as_nanos() + index as u64);
+            events.extend(outputs(&mut client).1);
+        }
+        spans.extend(events.into_iter().filter_map(|event| match event {
+            Event::Interval { span, omitted } => Some((span.start_ns, span.end_ns, omitted)),
+            _ => None,
+        }));
+    }
+    assert_eq!(spans, [(0, SECOND, true), (0, SECOND, false), (SECOND, 2 * SECOND, false)]);
+}
+
+#[test]
+fn samples_that_are_answered_after_the_end_arm_nothing() {
+    for (limits, wakes) in [
+        (Limits { seconds: Some(3), ..Limits::default() }, 1),
+        (Limits { seconds: Some(3), bytes: Some(1000), blocks: None }, 2),
+    ] {
+        let mut settings = settings(Protocol::Tcp, Direction::Reverse, 1);
+        settings.limits = limits;
+        settings.omit_secs = 1;
+        let mut client = running_client(settings, Some(Duration::from_millis(1500)));
+        // The first timers ask for samples, and nobody answers before the interrupt.
+        for _ in 0..wakes {
+            let (_, at) = client.poll_timeout().expect("timers run");
+            client.handle_timeout(at);
+            outputs(&mut client);
+        }
+        client.handle_stream(Instant::from_nanos(SECOND), STREAM, StreamEvent::Closed);
+        outputs(&mut client);
+        let mut measured = 0;
+        for _ in 0..wakes + 1 {
+            answer(&mut client, 2 * SECOND, 5000);
+            measured += outputs(&mut client).1.iter().filter(|&&e| e == Event::Measured).count();
+        }
+        assert_eq!((measured, client.phase()), (1, Phase::Ending), "{limits:?}");
+        let timer = client.poll_timeout().map(|(timer, _)| timer);
+        assert_eq!(timer, Some(Timer::Step), "{limits:?}");
+    }
+}
+
+const STREAM: StreamId = StreamId::from_index(0);
+
+#[test]
+fn a_test_that_ends_within_its_omitted_start_measured_nothing() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.omit_secs = 5;
+    let mut client = running_client(settings, None);
+    client.handle_command(Command::Interrupt);
+    outputs(&mut client);
+    answer(&mut client, SECOND, 5000);
+    let summary = client.accounts().summary(0).expect("a stream");
+    assert_eq!((summary.local.bytes, summary.local.duration_ns), (0, Some(0)));
+}
+
+#[test]
+fn a_client_ends_a_test_that_has_no_streams_left() {
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Bidirectional] {
+        let mut settings = settings(Protocol::Tcp, direction, 2);
+        settings.limits = Limits { bytes: Some(1 << 40), ..Limits::default() };
+        let mut client = running_client(settings, None);
+        let mut stops = 0;
+        for index in 0..settings.stream_count() {
+            assert_eq!(stops, 0, "the others go on");
+            client.handle_stream(Instant::ZERO, StreamId::from_index(index), StreamEvent::Closed);
+            let (actions, _) = outputs(&mut client);
+            stops += actions.iter().filter(|&&a| a == Action::StopStreams).count();
+        }
+        assert_eq!(stops, 1, "{direction:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_closes_before_the_test_starts_fails_it() {
+    let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 2), None, None);
+    pair.client.handle_control(Instant::ZERO, &[9, 10]);
+    outputs(&mut pair.client);
+    pair.client.handle_stream(Instant::ZERO, STREAM, StreamEvent::Connected);
+    outputs(&mut pair.client);
+    pair.client.handle_stream(Instant::ZERO, STREAM, StreamEvent::Closed);
+    let failed = Ending::Failed(SessionError::Stream { id: STREAM, code: 0 });
+    assert_eq!(outputs(&mut pair.client).1, [Event::Finished(failed)]);
+}
+
+/// A server whose test has just begun, as [`running_client`].
+fn running_server(settings: TestSettings) -> ServerSession<N, 64> {
+    let mut pair = Pair::new(settings, None, None);
+    while pair.server.phase() != Phase::Running {
+        pair.drain();
+        assert!(pair.carry(), "the exchange gets to the running test");
+    }
+    pair.drain();
+    pair.server
+}
+
+#[test]
+fn an_echo_of_a_state_while_the_output_is_collected_changes_nothing() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.server_output = true;
+    let mut server = running_server(settings);
+    server.handle_control(Instant::ZERO, &[4]);
+    outputs(&mut server);
+    answer(&mut server, SECOND, 1000);
+    assert!(outputs(&mut server).0.contains(&Action::CollectOutput));
+    server.handle_control(Instant::ZERO, &[1, 2]);
+    assert_eq!(outputs(&mut server), (vec![], vec![]));
+}
+
+#[test]
+fn a_server_does_not_wait_for_ever_once_all_streams_are_gone() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.limits = Limits { bytes: Some(1 << 40), ..Limits::default() };
+    let mut server = running_server(settings);
+    assert_eq!(server.poll_timeout(), None, "no limit of time was agreed");
+    server.handle_stream(Instant::ZERO, STREAM, StreamEvent::Closed);
+    let (timer, at) = server.poll_timeout().expect("the client's word is awaited");
+    assert_eq!((timer, at), (Timer::Step, Instant::ZERO + Duration::from_secs(30)));
+    server.handle_timeout(at);
+    outputs(&mut server);
+    answer(&mut server, 30 * SECOND, 1000);
+    let (_, events) = outputs(&mut server);
+    let error = SessionError::TimedOut(Timer::Step);
+    assert_eq!(events.last(), Some(&Event::Finished(Ending::Failed(error))));
 }

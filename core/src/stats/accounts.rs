@@ -119,7 +119,9 @@ impl<const N: usize> Accounts<N> {
         for (stream, sample) in self.streams.iter_mut().zip(samples) {
             stream.cut(*sample);
         }
-        if !self.omitting {
+        if self.omitting {
+            self.streams.iter_mut().for_each(StreamAccount::omit_so_far);
+        } else {
             self.duration_ns = self.interval.end_ns;
         }
         self.interval
@@ -142,7 +144,7 @@ impl<const N: usize> Accounts<N> {
         self.restarts = true;
         self.phase_began = now;
         for stream in &mut self.streams {
-            stream.end_omit();
+            stream.restart_extremes();
         }
     }
 

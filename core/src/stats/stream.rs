@@ -30,7 +30,7 @@ pub struct StreamAccount {
     previous: Sample,
     /// At the end of the last interval.
     last: Sample,
-    /// At the end of the omitted start.
+    /// The last one within the omitted start.
     omitted: Sample,
     extremes: TcpExtremes,
     remote: Option<SideSummary>,
@@ -72,8 +72,12 @@ impl StreamAccount {
         }
     }
 
-    pub(super) fn end_omit(&mut self) {
+    /// What has been counted so far is left out of the result.
+    pub(super) fn omit_so_far(&mut self) {
         self.omitted = self.last;
+    }
+
+    pub(super) fn restart_extremes(&mut self) {
         self.extremes = TcpExtremes::default();
     }
 

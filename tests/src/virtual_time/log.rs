@@ -1,0 +1,67 @@
+//! What one end said about a run: its events in order, and the intervals as they could be read when
+//! they were told.
+
+use linerate_core::report::{Span, StreamInterval};
+use linerate_core::session::{Ending, Event};
+use linerate_core::time::Instant;
+
+use super::endpoint::Endpoint;
+
+/// One interval of all streams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interval {
+    /// When, within its phase.
+    pub span: Span,
+    /// It lies in the omitted start.
+    pub omitted: bool,
+    /// Each stream's part.
+    pub streams: Vec<StreamInterval>,
+}
+
+/// One end's events.
+#[derive(Debug, Default)]
+pub struct Log {
+    /// All events and when they came, on the network's clock.
+    pub events: Vec<(Instant, Event)>,
+    /// All intervals.
+    pub intervals: Vec<Interval>,
+    /// The end of the omitted start, on this end's own clock.
+    pub omit_ended: Option<Instant>,
+    /// The end of the measurement, on this end's own clock.
+    pub measured: Option<Instant>,
+    /// How it ended, and when on the network's clock.
+    pub finished: Option<(Instant, Ending)>,
+    /// Whatever the session still wanted or told after its last event: must stay empty.
+    pub after_finish: Vec<String>,
+}
+
+impl Log {
+    pub(super) fn record(
+        &mut self,
+        now: Instant,
+        own: Instant,
+        event: Event,
+        session: &dyn Endpoint,
+    ) {
+        if self.finished.is_some() {
+            self.after_finish.push(format!("{event:?}"));
+        }
+        self.events.push((now, event));
+        match event {
+            Event::Interval { span, omitted } => {
+                let accounts = session.accounts();
+                let streams = (0..accounts.streams().len()).filter_map(|i| accounts.interval(i));
+                self.intervals.push(Interval { span, omitted, streams: streams.collect() });
+            }
+            Event::OmitEnded => self.omit_ended = Some(own),
+            Event::Measured => self.measured = Some(own),
+            Event::Finished(ending) => self.finished = Some((now, ending)),
+            Event::Agreed | Event::Started => {}
+        }
+    }
+
+    /// How often `event` came.
+    pub fn count(&self, event: Event) -> usize {
+        self.events.iter().filter(|(_, told)| *told == event).count()
+    }
+}

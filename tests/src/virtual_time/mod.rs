@@ -1,0 +1,28 @@
+//! Both engines in virtual time: a client and a server session, their flows, and the network between
+//! them, driven by one queue of events. Nothing here sleeps, opens a socket or reads a clock, so ten
+//! simulated seconds take milliseconds and a seed repeats a run exactly.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`random`] | the small seeded generator behind every chance |
+//! | [`link`] | what a network does to packets: when they arrive, or that they never do |
+//! | [`pipe`] | a reliable, ordered byte stream over a link |
+//! | [`control`] | the control connection and what can go wrong with it |
+//! | [`stream`] | one data stream: both flows, and the truth about what it carried |
+//! | [`endpoint`] | a session of either end, as the pair drives it |
+//! | [`pair`] | the two ends and the queue of events |
+//! | [`log`] | what each end said |
+//! | [`law`] | what holds for every honest test |
+
+pub mod control;
+pub mod endpoint;
+pub mod law;
+pub mod link;
+pub mod log;
+pub mod pair;
+pub mod pipe;
+pub mod random;
+pub mod stream;
+
+/// Most streams of a test in virtual time, both directions together.
+pub const STREAMS: usize = 8;

@@ -1,0 +1,262 @@
+//! One data stream between the two ends: the flows of its sender and its receiver, the network
+//! between them, and what really happened to each block, told by nobody but the network.
+
+use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
+use linerate_core::stats::{Sample, TcpStats};
+use linerate_core::test::{End, Protocol, StreamId};
+use linerate_core::time::Instant;
+
+use super::link::{Link, LinkCounts, LinkModel};
+use super::pipe::Pipe;
+
+/// One data stream.
+pub struct Stream {
+    /// Its number.
+    pub id: StreamId,
+    /// Who sends.
+    pub sender: End,
+    /// What carried the data, and what it did.
+    pub truth: Truth,
+    network: Network,
+    window_bytes: u64,
+    in_flight: u64,
+    send: Option<Sending>,
+    receive: Option<Receiving>,
+    /// What arrived before the receiver was started waits in its socket.
+    early: Vec<Payload>,
+    /// The sender's next step is in the queue of events.
+    pub is_step_queued: bool,
+}
+
+struct Sending {
+    flow: SendFlow,
+    plan: StreamPlan,
+    stopped: bool,
+    limit_told: bool,
+}
+
+struct Receiving {
+    flow: Box<ReceiveFlow<WINDOW_WORDS>>,
+    counting: bool,
+}
+
+enum Network {
+    Datagrams(Link),
+    Bytes(Pipe),
+}
+
+/// What goes over the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Payload {
+    /// So many bytes of a TCP stream.
+    Bytes(u64),
+    /// The beginning of a datagram, its length, and its place in the order of sending, which only
+    /// the network knows.
+    Datagram {
+        /// At least the header.
+        head: [u8; 16],
+        /// Bytes in all.
+        len: usize,
+        /// Counted from one.
+        place: u64,
+    },
+}
+
+/// What the network knows of a stream.
+#[derive(Debug, Clone, Default)]
+pub struct Truth {
+    /// Bytes that the sender handed over.
+    pub sent_bytes: u64,
+    /// Datagrams that the sender handed over.
+    pub sent_datagrams: u64,
+    /// Datagrams that the receiver took while it counted: when, on its clock, and their places.
+    pub taken: Vec<(Instant, u64)>,
+    /// Bytes that the receiver took while it counted.
+    pub taken_bytes: u64,
+}
+
+impl Truth {
+    /// Highest place among the datagrams taken before `end`, and how many below it are missing.
+    pub fn highest_and_lost(&self, end: Instant) -> (u64, u64) {
+        let mut places: Vec<u64> =
+            self.taken.iter().filter(|(at, _)| *at < end).map(|&(_, place)| place).collect();
+        places.sort_unstable();
+        places.dedup();
+        let highest = places.last().copied().unwrap_or(0);
+        (highest, highest - places.len() as u64)
+    }
+}
+
+/// What a sender did in one step.
+pub enum Stepped {
+    /// This left, and arrives then; ask again at once.
+    Sent(Payload, Vec<Instant>),
+    /// Ask again at this time, on the sender's clock or the network's.
+    Wait(Until),
+    /// Ask again when something is acknowledged.
+    Blocked,
+    /// The limit is reached and everything is handed over: to be told once.
+    LimitReached,
+    /// Nothing to do any more.
+    Idle,
+}
+
+/// A time and whose it is.
+pub enum Until {
+    /// On the sender's clock.
+    Sender(Instant),
+    /// On the network's.
+    Network(Instant),
+}
+
+impl Stream {
+    /// A stream that is not running yet.
+    pub fn new(
+        id: StreamId,
+        sender: End,
+        protocol: Protocol,
+        model: LinkModel,
+        window_bytes: u64,
+        seed: u64,
+    ) -> Self {
+        Self {
+            id,
+            sender,
+            truth: Truth::default(),
+            network: match protocol {
+                Protocol::Udp => Network::Datagrams(Link::new(model, seed)),
+                Protocol::Tcp => Network::Bytes(Pipe::new(model, seed)),
+            },
+            window_bytes,
+            in_flight: 0,
+            send: None,
+            receive: None,
+            early: Vec::new(),
+            is_step_queued: false,
+        }
+    }
+
+    /// `end` starts its flow. `own` is its clock.
+    pub fn start(&mut self, end: End, own: Instant, plan: StreamPlan) {
+        if end == self.sender {
+            let flow = SendFlow::new(own, &plan);
+            self.send = Some(Sending { flow, plan, stopped: false, limit_told: false });
+        } else {
+            let flow = Box::new(ReceiveFlow::new(&plan));
+            self.receive = Some(Receiving { flow, counting: true });
+            for payload in std::mem::take(&mut self.early) {
+                self.arrive(own, payload);
+            }
+        }
+    }
+
+    /// `end` stops: a sender writes nothing more, a receiver counts nothing more.
+    pub fn stop(&mut self, end: End) {
+        if end == self.sender {
+            if let Some(sending) = &mut self.send {
+                sending.stopped = true;
+            }
+        } else if let Some(receiving) = &mut self.receive {
+            receiving.counting = false;
+        }
+    }
+
+    /// What `end` has counted.
+    pub fn sample(&self, end: End) -> Sample {
+        if end != self.sender {
+            let tally = self.receive.as_ref().map(|receiving| receiving.flow.tally());
+            return Sample { tally: tally.unwrap_or_default(), tcp: None };
+        }
+        let tally = self.send.as_ref().map(|sending| sending.flow.tally()).unwrap_or_default();
+        let tcp = match &self.network {
+            Network::Datagrams(_) => None,
+            Network::Bytes(pipe) => Some(TcpStats {
+                retransmits: Some(pipe.retransmits()),
+                cwnd_bytes: Some(self.window_bytes),
+                rtt_us: Some((2 * pipe.latency_ns() / 1000) as u32),
+                ..TcpStats::default()
+            }),
+        };
+        Sample { tally, tcp }
+    }
+
+    /// One step of the sender at `now`, which is `own` on its clock.
+    pub fn step(&mut self, now: Instant, own: Instant) -> Stepped {
+        let Some(sending) = self.send.as_mut().filter(|sending| !sending.stopped) else {
+            return Stepped::Idle;
+        };
+        let bytes = match sending.flow.poll_step(own) {
+            Step::Wait { until } => return Stepped::Wait(Until::Sender(until)),
+            Step::Done if sending.limit_told => return Stepped::Idle,
+            Step::Done if self.in_flight > 0 => return Stepped::Blocked,
+            Step::Done => {
+                sending.limit_told = true;
+                return Stepped::LimitReached;
+            }
+            Step::Send { bytes } => bytes.min(u64::from(sending.plan.block_bytes)),
+        };
+        match &mut self.network {
+            Network::Bytes(pipe) => {
+                if self.in_flight >= self.window_bytes {
+                    return Stepped::Blocked;
+                }
+                let bytes = bytes.min(self.window_bytes - self.in_flight);
+                sending.flow.handle_sent(own, bytes);
+                self.in_flight += bytes;
+                self.truth.sent_bytes += bytes;
+                Stepped::Sent(Payload::Bytes(bytes), vec![pipe.send(now, bytes)])
+            }
+            Network::Datagrams(link) => {
+                if sending.plan.bitrate.is_none() && link.busy_until() > now {
+                    return Stepped::Wait(Until::Network(link.busy_until()));
+                }
+                let mut head = [0; 16];
+                sending.flow.write_header(own, 0, &mut head);
+                sending.flow.handle_datagrams_sent(own, 1);
+                self.truth.sent_datagrams += 1;
+                self.truth.sent_bytes += bytes;
+                let place = self.truth.sent_datagrams;
+                let arrivals = link.send(now, bytes).collect();
+                Stepped::Sent(Payload::Datagram { head, len: bytes as usize, place }, arrivals)
+            }
+        }
+    }
+
+    /// Something arrives at the receiver; `own` is its clock.
+    pub fn arrive(&mut self, own: Instant, payload: Payload) {
+        let Some(receiving) = &mut self.receive else {
+            self.early.push(payload);
+            return;
+        };
+        if !receiving.counting {
+            return;
+        }
+        match payload {
+            Payload::Bytes(bytes) => {
+                receiving.flow.handle_bytes(bytes);
+                self.truth.taken_bytes += bytes;
+            }
+            Payload::Datagram { head, len, place } => {
+                receiving.flow.handle_datagram(own, &head, len);
+                self.truth.taken.push((own, place));
+                self.truth.taken_bytes += len as u64;
+            }
+        }
+    }
+
+    /// The sender learns that `bytes` are there.
+    pub fn acknowledge(&mut self, bytes: u64) {
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+    }
+
+    /// What the link under a stream of datagrams did.
+    pub const fn link_counts(&self) -> Option<LinkCounts> {
+        match &self.network {
+            Network::Datagrams(link) => Some(link.counts()),
+            Network::Bytes(_) => None,
+        }
+    }
+}
+
+/// Reordering is told from duplicates within 4096 datagrams.
+const WINDOW_WORDS: usize = 64;
