@@ -24,6 +24,14 @@ impl<'a> Report<'a> {
     pub fn new(tool: Tool, ended: &Ended, document: &'a Value) -> Self {
         Self { tool, code: ended.code, document }
     }
+
+    /// The 12 of `iperf 3.12`.
+    fn minor_version(&self) -> u64 {
+        let version = self.document["start"]["version"].as_str().unwrap_or_default();
+        let minor = version.trim_start_matches("iperf 3.");
+        let end = minor.find(|c: char| !c.is_ascii_digit()).unwrap_or(minor.len());
+        minor[..end].parse().unwrap_or(0)
+    }
 }
 
 /// Holds both reports against the case and each other; returns every law that is broken.
@@ -51,34 +59,46 @@ pub fn check(case: &Case, client: &Report<'_>, server: &Report<'_>) -> Vec<Strin
     check.faults
 }
 
-/// What stock iperf3 3.12 is allowed, each with its reason. linerate is allowed nothing.
+/// What stock iperf3 is allowed, each with its reason. linerate is allowed nothing.
 struct Tolerance {
     /// A sender limited by an amount sends ten blocks a turn and looks at the amount in between, on
     /// each stream.
     blocks_over_the_amount: u64,
+    /// From 3.16 on, a client looks at the amount only when an interval ends, and a sender with a rate
+    /// goes on until then.
+    ends_with_an_interval: bool,
     /// As a client of a test of both ways it shows its own time as the server's sending time.
     seconds_shown_apart: f64,
     /// As a receiver it stops counting when the end is announced, though data is still in the socket;
     /// a test of a few milliseconds can be over before anything was read.
     may_miss_everything: bool,
-    /// It counts what one call moved as a TCP block, so a number of blocks can be fewer bytes.
+    /// Before 3.16 it counts what one call moved as a TCP block, so a number of blocks can be fewer
+    /// bytes.
     part_of_a_block_that_counts: f64,
+    /// From 3.16 on it counts in the summary, but in no interval, what its threads moved between the
+    /// last interval and the end.
+    part_in_no_interval: f64,
 }
 
 impl Tolerance {
-    fn of(tool: Tool) -> Self {
-        match tool {
+    fn of(report: &Report<'_>) -> Self {
+        let threads = report.minor_version() >= FIRST_WITH_THREADS;
+        match report.tool {
             Tool::Linerate => Self {
                 blocks_over_the_amount: 0,
+                ends_with_an_interval: false,
                 seconds_shown_apart: 0.001,
                 may_miss_everything: false,
                 part_of_a_block_that_counts: 1.0,
+                part_in_no_interval: 0.0,
             },
             Tool::Iperf3 => Self {
                 blocks_over_the_amount: 10,
+                ends_with_an_interval: threads,
                 seconds_shown_apart: 0.5,
                 may_miss_everything: true,
-                part_of_a_block_that_counts: 0.5,
+                part_of_a_block_that_counts: if threads { 1.0 } else { 0.5 },
+                part_in_no_interval: if threads { 0.01 } else { 0.0 },
             },
         }
     }
@@ -169,7 +189,7 @@ impl Check<'_> {
             format!("{way:?}: client shows {kind} {}, server has {}", shown.bytes, measured.bytes)
         });
         let apart = (shown.seconds - measured.seconds).abs();
-        let most = Tolerance::of(self.client.tool).seconds_shown_apart;
+        let most = Tolerance::of(self.client).seconds_shown_apart;
         self.claim(apart <= most, || {
             format!(
                 "{way:?}: client shows {kind} over {} s, server has {} s",
@@ -193,20 +213,24 @@ impl Check<'_> {
         });
         let by_time = matches!(self.case.end, End::Seconds(_));
         let receiver = if way == Way::ToServer { self.server } else { self.client };
-        if by_time || !Tolerance::of(receiver.tool).may_miss_everything {
+        if by_time || !Tolerance::of(receiver).may_miss_everything {
             self.claim(received.bytes > 0, || format!("{way:?}: nothing was received"));
         }
     }
 
-    /// What may be between the ends when the clocks stop. TCP: the buffers of both sockets. UDP: a
-    /// receive buffer and what a busy machine loses.
+    /// What may be between the ends when the clocks stop. TCP: the buffers of both sockets, and without
+    /// a rate also what goes through while the news of the end is on its way. UDP: a receive buffer
+    /// and what a busy machine loses.
     fn on_the_way(&self) -> u64 {
         let streams = self.case.streams;
+        let sent = self.case.ways().iter().map(|way| self.own_sent(*way).bytes).max().unwrap_or(0);
         if self.case.udp {
-            let sent = self.case.ways().iter().map(|way| self.own_sent(*way).bytes).max();
-            return sent.unwrap_or(0) / 10 + streams * 512 * 1024;
+            return sent / 10 + streams * 512 * 1024;
         }
-        streams * if self.case.rate.is_some() { 2 << 20 } else { 16 << 20 }
+        match self.case.rate {
+            Some(_) => streams * (2 << 20),
+            None => streams * (16 << 20) + sent / 20,
+        }
     }
 
     /// A datagram that was counted has exactly the agreed size.
@@ -232,7 +256,7 @@ impl Check<'_> {
     /// The client alone ends a test by amount: when its sent or its received bytes reach it.
     fn amount_is_kept(&mut self) {
         let len = self.len();
-        let tolerance = Tolerance::of(self.client.tool);
+        let tolerance = Tolerance::of(self.client);
         let amount = match self.case.end {
             End::Seconds(_) => return,
             End::Bytes(bytes) => bytes,
@@ -254,7 +278,9 @@ impl Check<'_> {
             let streams = self.case.streams;
             let datagrams = if self.case.udp && amount % len != 0 { streams * len } else { 0 };
             let over = tolerance.blocks_over_the_amount * len * streams;
-            let most = amount + datagrams + over;
+            let in_an_interval = self.case.rate.unwrap_or(0) * streams / 8;
+            let rest = if tolerance.ends_with_an_interval { in_an_interval } else { 0 };
+            let most = amount + datagrams + over + rest;
             self.claim(sent <= most, || format!("{sent} bytes sent, at most {most} are right"));
         }
     }
@@ -289,7 +315,10 @@ impl Check<'_> {
             });
         }
         let total = self.own(side, way).bytes;
-        self.claim(bytes == total, || format!("{name}: intervals have {bytes} bytes of {total}"));
+        let least = total - (total as f64 * Tolerance::of(side).part_in_no_interval) as u64;
+        self.claim((least..=total).contains(&bytes), || {
+            format!("{name}: intervals have {bytes} bytes of {total}")
+        });
     }
 
     /// What the streams count is what the summary counts.
@@ -442,3 +471,6 @@ impl Sum {
 fn list<'v>(value: &'v Value, path: &str) -> &'v [Value] {
     value.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
+
+/// iperf3 3.16 gave each stream a thread, which changed when it counts and when it stops.
+const FIRST_WITH_THREADS: u64 = 16;
