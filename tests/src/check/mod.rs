@@ -1,12 +1,18 @@
 //! Both ends' JSON documents of one test, held against what was asked for and against each other.
 //! Every law is one method; a broken law is one line that says what was expected and what was found.
-//! Where stock iperf3 is known to break a law, `Tolerance` says by how much and why.
+//! Where stock iperf3 is known to break a law, `tolerance` says by how much and why.
+
+mod sum;
+mod tolerance;
 
 use serde_json::Value;
 
 use crate::case::{Case, Direction, End, Way};
 use crate::process::Ended;
 use crate::tool::Tool;
+
+use self::sum::Sum;
+use self::tolerance::Tolerance;
 
 /// One end of a test that is over.
 #[derive(Debug)]
@@ -23,14 +29,6 @@ impl<'a> Report<'a> {
     /// The report of a process that wrote one document.
     pub fn new(tool: Tool, ended: &Ended, document: &'a Value) -> Self {
         Self { tool, code: ended.code, document }
-    }
-
-    /// The 12 of `iperf 3.12`.
-    fn minor_version(&self) -> u64 {
-        let version = self.document["start"]["version"].as_str().unwrap_or_default();
-        let minor = version.trim_start_matches("iperf 3.");
-        let end = minor.find(|c: char| !c.is_ascii_digit()).unwrap_or(minor.len());
-        minor[..end].parse().unwrap_or(0)
     }
 }
 
@@ -57,51 +55,6 @@ pub fn check(case: &Case, client: &Report<'_>, server: &Report<'_>) -> Vec<Strin
         check.server_output_came();
     }
     check.faults
-}
-
-/// What stock iperf3 is allowed, each with its reason. linerate is allowed nothing.
-struct Tolerance {
-    /// A sender limited by an amount sends ten blocks a turn and looks at the amount in between, on
-    /// each stream.
-    blocks_over_the_amount: u64,
-    /// From 3.16 on, a client looks at the amount only when an interval ends, and a sender with a rate
-    /// goes on until then.
-    ends_with_an_interval: bool,
-    /// As a client of a test of both ways it shows its own time as the server's sending time.
-    seconds_shown_apart: f64,
-    /// As a receiver it stops counting when the end is announced, though data is still in the socket;
-    /// a test of a few milliseconds can be over before anything was read.
-    may_miss_everything: bool,
-    /// Before 3.16 it counts what one call moved as a TCP block, so a number of blocks can be fewer
-    /// bytes.
-    part_of_a_block_that_counts: f64,
-    /// From 3.16 on it counts in the summary, but in no interval, what its threads moved between the
-    /// last interval and the end.
-    part_in_no_interval: f64,
-}
-
-impl Tolerance {
-    fn of(report: &Report<'_>) -> Self {
-        let threads = report.minor_version() >= FIRST_WITH_THREADS;
-        match report.tool {
-            Tool::Linerate => Self {
-                blocks_over_the_amount: 0,
-                ends_with_an_interval: false,
-                seconds_shown_apart: 0.001,
-                may_miss_everything: false,
-                part_of_a_block_that_counts: 1.0,
-                part_in_no_interval: 0.0,
-            },
-            Tool::Iperf3 => Self {
-                blocks_over_the_amount: 10,
-                ends_with_an_interval: threads,
-                seconds_shown_apart: 0.5,
-                may_miss_everything: true,
-                part_of_a_block_that_counts: if threads { 1.0 } else { 0.5 },
-                part_in_no_interval: if threads { 0.01 } else { 0.0 },
-            },
-        }
-    }
 }
 
 struct Check<'a> {
@@ -433,44 +386,6 @@ impl Check<'_> {
     }
 }
 
-/// The numbers that every summary and interval has.
-#[derive(Debug, Clone, Copy)]
-struct Sum {
-    bytes: u64,
-    seconds: f64,
-    rate: f64,
-    packets: u64,
-    lost: u64,
-}
-
-impl From<&Value> for Sum {
-    fn from(value: &Value) -> Self {
-        let whole = |key: &str| value[key].as_u64().unwrap_or(0);
-        let real = |key: &str| value[key].as_f64().unwrap_or(f64::NAN);
-        Self {
-            bytes: whole("bytes"),
-            seconds: real("seconds"),
-            rate: real("bits_per_second"),
-            packets: whole("packets"),
-            lost: whole("lost_packets"),
-        }
-    }
-}
-
-impl Sum {
-    /// Within a thousandth; without any time there is no rate.
-    fn rate_is_right(&self) -> bool {
-        if self.seconds <= 0.0 {
-            return self.rate == 0.0;
-        }
-        let expected = self.bytes as f64 * 8.0 / self.seconds;
-        (self.rate - expected).abs() <= expected * 0.001
-    }
-}
-
 fn list<'v>(value: &'v Value, path: &str) -> &'v [Value] {
     value.pointer(path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
-
-/// iperf3 3.16 gave each stream a thread, which changed when it counts and when it stops.
-const FIRST_WITH_THREADS: u64 = 16;
