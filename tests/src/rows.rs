@@ -4,16 +4,19 @@
 use std::sync::{Condvar, Mutex};
 
 /// Runs every row, a few at a time across all tests of this process, and fails once with all rows
-/// that failed.
+/// that failed. With `LINERATE_LONG` each row runs several times, which finds what fails seldom.
 ///
 /// # Panics
 ///
 /// When any row fails; the message has each with its name.
 pub fn run_all<R: Sync>(rows: &[R], one: impl Fn(&R) -> Result<(), String> + Sync) {
+    let rounds = if std::env::var_os("LINERATE_LONG").is_some() { 5 } else { 1 };
     let failures: Vec<String> = std::thread::scope(|scope| {
         let one = &one;
-        let running: Vec<_> =
-            rows.iter().map(|row| scope.spawn(move || in_turn(|| one(row)))).collect();
+        let running: Vec<_> = (0..rounds)
+            .flat_map(|_| rows)
+            .map(|row| scope.spawn(move || in_turn(|| one(row))))
+            .collect();
         running
             .into_iter()
             .filter_map(|row| match row.join() {
@@ -22,7 +25,7 @@ pub fn run_all<R: Sync>(rows: &[R], one: impl Fn(&R) -> Result<(), String> + Syn
             })
             .collect()
     });
-    let (failed, all) = (failures.len(), rows.len());
+    let (failed, all) = (failures.len(), rows.len() * rounds);
     assert!(failures.is_empty(), "{failed} of {all} rows failed:\n\n{}", failures.join("\n\n"));
 }
 

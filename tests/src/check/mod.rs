@@ -1,12 +1,18 @@
 //! Both ends' JSON documents of one test, held against what was asked for and against each other.
 //! Every law is one method; a broken law is one line that says what was expected and what was found.
-//! Where stock iperf3 is known to break a law, `Tolerance` says by how much and why.
+//! Where stock iperf3 is known to break a law, `tolerance` says by how much and why.
+
+mod sum;
+mod tolerance;
 
 use serde_json::Value;
 
 use crate::case::{Case, Direction, End, Way};
 use crate::process::Ended;
 use crate::tool::Tool;
+
+use self::sum::Sum;
+use self::tolerance::Tolerance;
 
 /// One end of a test that is over.
 #[derive(Debug)]
@@ -49,39 +55,6 @@ pub fn check(case: &Case, client: &Report<'_>, server: &Report<'_>) -> Vec<Strin
         check.server_output_came();
     }
     check.faults
-}
-
-/// What stock iperf3 3.12 is allowed, each with its reason. linerate is allowed nothing.
-struct Tolerance {
-    /// A sender limited by an amount sends ten blocks a turn and looks at the amount in between, on
-    /// each stream.
-    blocks_over_the_amount: u64,
-    /// As a client of a test of both ways it shows its own time as the server's sending time.
-    seconds_shown_apart: f64,
-    /// As a receiver it stops counting when the end is announced, though data is still in the socket;
-    /// a test of a few milliseconds can be over before anything was read.
-    may_miss_everything: bool,
-    /// It counts what one call moved as a TCP block, so a number of blocks can be fewer bytes.
-    part_of_a_block_that_counts: f64,
-}
-
-impl Tolerance {
-    fn of(tool: Tool) -> Self {
-        match tool {
-            Tool::Linerate => Self {
-                blocks_over_the_amount: 0,
-                seconds_shown_apart: 0.001,
-                may_miss_everything: false,
-                part_of_a_block_that_counts: 1.0,
-            },
-            Tool::Iperf3 => Self {
-                blocks_over_the_amount: 10,
-                seconds_shown_apart: 0.5,
-                may_miss_everything: true,
-                part_of_a_block_that_counts: 0.5,
-            },
-        }
-    }
 }
 
 struct Check<'a> {
@@ -169,7 +142,7 @@ impl Check<'_> {
             format!("{way:?}: client shows {kind} {}, server has {}", shown.bytes, measured.bytes)
         });
         let apart = (shown.seconds - measured.seconds).abs();
-        let most = Tolerance::of(self.client.tool).seconds_shown_apart;
+        let most = Tolerance::of(self.client).seconds_shown_apart;
         self.claim(apart <= most, || {
             format!(
                 "{way:?}: client shows {kind} over {} s, server has {} s",
@@ -193,20 +166,24 @@ impl Check<'_> {
         });
         let by_time = matches!(self.case.end, End::Seconds(_));
         let receiver = if way == Way::ToServer { self.server } else { self.client };
-        if by_time || !Tolerance::of(receiver.tool).may_miss_everything {
+        if by_time || !Tolerance::of(receiver).may_miss_everything {
             self.claim(received.bytes > 0, || format!("{way:?}: nothing was received"));
         }
     }
 
-    /// What may be between the ends when the clocks stop. TCP: the buffers of both sockets. UDP: a
-    /// receive buffer and what a busy machine loses.
+    /// What may be between the ends when the clocks stop. TCP: the buffers of both sockets, and without
+    /// a rate also what goes through while the news of the end is on its way. UDP: a receive buffer
+    /// and what a busy machine loses.
     fn on_the_way(&self) -> u64 {
         let streams = self.case.streams;
+        let sent = self.case.ways().iter().map(|way| self.own_sent(*way).bytes).max().unwrap_or(0);
         if self.case.udp {
-            let sent = self.case.ways().iter().map(|way| self.own_sent(*way).bytes).max();
-            return sent.unwrap_or(0) / 10 + streams * 512 * 1024;
+            return sent / 10 + streams * 512 * 1024;
         }
-        streams * if self.case.rate.is_some() { 2 << 20 } else { 16 << 20 }
+        match self.case.rate {
+            Some(_) => streams * (2 << 20),
+            None => streams * (16 << 20) + sent / 20,
+        }
     }
 
     /// A datagram that was counted has exactly the agreed size.
@@ -232,7 +209,7 @@ impl Check<'_> {
     /// The client alone ends a test by amount: when its sent or its received bytes reach it.
     fn amount_is_kept(&mut self) {
         let len = self.len();
-        let tolerance = Tolerance::of(self.client.tool);
+        let tolerance = Tolerance::of(self.client);
         let amount = match self.case.end {
             End::Seconds(_) => return,
             End::Bytes(bytes) => bytes,
@@ -254,7 +231,9 @@ impl Check<'_> {
             let streams = self.case.streams;
             let datagrams = if self.case.udp && amount % len != 0 { streams * len } else { 0 };
             let over = tolerance.blocks_over_the_amount * len * streams;
-            let most = amount + datagrams + over;
+            let in_an_interval = self.case.rate.unwrap_or(0) * streams / 8;
+            let rest = if tolerance.ends_with_an_interval { in_an_interval } else { 0 };
+            let most = amount + datagrams + over + rest;
             self.claim(sent <= most, || format!("{sent} bytes sent, at most {most} are right"));
         }
     }
@@ -289,7 +268,10 @@ impl Check<'_> {
             });
         }
         let total = self.own(side, way).bytes;
-        self.claim(bytes == total, || format!("{name}: intervals have {bytes} bytes of {total}"));
+        let least = total - (total as f64 * Tolerance::of(side).part_in_no_interval) as u64;
+        self.claim((least..=total).contains(&bytes), || {
+            format!("{name}: intervals have {bytes} bytes of {total}")
+        });
     }
 
     /// What the streams count is what the summary counts.
@@ -401,41 +383,6 @@ impl Check<'_> {
             (false, true) => &stream["sender"],
             (false, false) => &stream["receiver"],
         }
-    }
-}
-
-/// The numbers that every summary and interval has.
-#[derive(Debug, Clone, Copy)]
-struct Sum {
-    bytes: u64,
-    seconds: f64,
-    rate: f64,
-    packets: u64,
-    lost: u64,
-}
-
-impl From<&Value> for Sum {
-    fn from(value: &Value) -> Self {
-        let whole = |key: &str| value[key].as_u64().unwrap_or(0);
-        let real = |key: &str| value[key].as_f64().unwrap_or(f64::NAN);
-        Self {
-            bytes: whole("bytes"),
-            seconds: real("seconds"),
-            rate: real("bits_per_second"),
-            packets: whole("packets"),
-            lost: whole("lost_packets"),
-        }
-    }
-}
-
-impl Sum {
-    /// Within a thousandth; without any time there is no rate.
-    fn rate_is_right(&self) -> bool {
-        if self.seconds <= 0.0 {
-            return self.rate == 0.0;
-        }
-        let expected = self.bytes as f64 * 8.0 / self.seconds;
-        (self.rate - expected).abs() <= expected * 0.001
     }
 }
 
