@@ -152,7 +152,7 @@ const NETWORKS: [(&str, LinkModel); 4] = [
         },
     ),
     // Less than the test asks for: the queue overflows.
-    ("narrow", LinkModel { rate: Some(800_000), queue_bytes: Some(600_000), ..QUIET }),
+    ("narrow", LinkModel { rate: Some(600_000), queue_bytes: Some(270_000), ..QUIET }),
 ];
 
 #[derive(Default)]
