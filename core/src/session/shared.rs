@@ -25,7 +25,8 @@ pub struct Shared<const N: usize> {
     pub(super) congestion: Option<String<16>>,
     actions: Deque<Action, 8>,
     events: Deque<Event, 8>,
-    samples_wanted: Deque<Purpose, 4>,
+    /// Each purpose at most once.
+    samples_wanted: Deque<Purpose, 5>,
     interval_ns: Option<u64>,
     began: Option<Instant>,
     next_interval: Instant,
@@ -263,7 +264,8 @@ impl<const N: usize> Shared<N> {
 
     fn want_sample(&mut self, purpose: Purpose) {
         let is_queued = self.samples_wanted.iter().any(|&queued| queued == purpose);
-        if !is_queued && self.samples_wanted.push_back(purpose).is_ok() {
+        if !is_queued {
+            self.samples_wanted.push_back(purpose).expect("there is room for every purpose");
             self.act(Action::Sample);
         }
     }
