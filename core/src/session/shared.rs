@@ -323,7 +323,7 @@ impl<const N: usize> Shared<N> {
     fn is_worth_reporting(&self, span_ns: u64) -> bool {
         match self.interval_ns {
             Some(interval_ns) => span_ns.saturating_mul(10) >= interval_ns,
-            None => !self.accounts.is_omitting(),
+            None => span_ns > 0 && !self.accounts.is_omitting(),
         }
     }
 

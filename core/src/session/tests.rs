@@ -427,3 +427,16 @@ fn a_test_ends_even_if_no_sample_was_ever_answered_in_time() {
     }
     assert_eq!(events.last(), Some(&Event::Finished(Ending::Failed(SessionError::Interrupted))));
 }
+
+#[test]
+fn a_test_of_no_length_has_no_interval() {
+    let settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    for interval in [None, Some(Duration::from_secs(1))] {
+        let mut client = running_client(settings, interval);
+        client.handle_command(Command::Interrupt);
+        outputs(&mut client);
+        answer(&mut client, 0, 0);
+        let interrupted = Event::Finished(Ending::Failed(SessionError::Interrupted));
+        assert_eq!(outputs(&mut client).1, [Event::Measured, interrupted], "{interval:?}");
+    }
+}
