@@ -182,9 +182,10 @@ fn random_faults(random: &mut Random) -> Vec<(u64, Fault)> {
 
 fn random_fault(random: &mut Random) -> Fault {
     let end = random.pick(&ENDS);
-    match random.below(5) {
+    match random.below(6) {
         0 => Fault::Interrupt(end),
         1 => Fault::Vanish(end),
+        5 => Fault::Block(end, random.below(4 * NANOS_PER_SEC)),
         2 => {
             let count = 1 + random.below(20);
             let bytes = (0..count).map(|_| match random.happens(700_000) {

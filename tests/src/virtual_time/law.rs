@@ -88,6 +88,16 @@ fn check_events(pair: &Pair, end: End, label: &str) {
     let finishes = log.events.iter().filter(|(_, e)| matches!(e, Event::Finished(_))).count();
     assert!(finishes <= 1, "{label}: {end:?} finished {finishes} times");
     assert!(log.after_finish.is_empty(), "{label}: {end:?} after its end: {:?}", log.after_finish);
+    let steps = log.events.iter().filter_map(|(_, event)| match event {
+        Event::Agreed => Some(0),
+        Event::Started => Some(1),
+        Event::OmitEnded => Some(2),
+        Event::Measured => Some(3),
+        Event::Finished(_) => Some(4),
+        Event::Interval { .. } => None,
+    });
+    let steps: Vec<u8> = steps.collect();
+    assert!(steps.is_sorted_by(|a, b| a < b), "{label}: {end:?} told {:?}", log.events);
     let measured = log.count(Event::Measured);
     assert!(measured <= 1, "{label}: {end:?} measured {measured} times");
     if measured == 1 {

@@ -93,6 +93,8 @@ pub enum Fault {
     Vanish(End),
     /// These bytes come to this end on the control connection.
     Garbage(End, Vec<u8>),
+    /// This end's control connection takes no bytes for so many nanoseconds.
+    Block(End, u64),
     /// This end's adapter reports this of the stream created so many places after the first.
     Stream(End, usize, StreamEvent),
 }
@@ -115,7 +117,12 @@ pub struct Pair {
     greeting: GreetingReader,
     random: Random,
     logs: [Log; 2],
+    /// Whose data sockets are closed.
     closed: [bool; 2],
+    /// Until when whose control connection takes no bytes.
+    blocked_until: [Instant; 2],
+    /// Who closes the control connection once it has taken everything.
+    is_closing: [bool; 2],
 }
 
 /// Room for the free texts of a client's parameters.
@@ -138,6 +145,7 @@ enum Occurrence {
     Arrival(usize, Payload),
     Acknowledged(usize, u64),
     Samples(End),
+    Unblocked(End),
     Fault(Fault),
 }
 
@@ -205,6 +213,8 @@ impl Pair {
             random,
             logs: [Log::default(), Log::default()],
             closed: [false; 2],
+            blocked_until: [Instant::ZERO; 2],
+            is_closing: [false; 2],
             setup,
         }
     }
@@ -359,7 +369,7 @@ impl Pair {
 
     fn send_control(&mut self, end: End) {
         let (now, most) = (self.now, self.setup.control_chunk_bytes.max(1) as u64);
-        loop {
+        while !self.is_blocked(end) {
             let chunk = 1 + self.random.below(most) as usize;
             let output = self.setup.server_output.clone();
             let Some(session) = self.endpoint_mut(end) else { return };
@@ -400,10 +410,21 @@ impl Pair {
                 server.handle_server_output(own, bytes);
             }
             Action::CloseControl => {
-                let deliveries = self.control.close(self.now, end);
-                self.deliver(deliveries);
+                self.is_closing[end as usize] = true;
+                self.close_if_sent(end);
             }
         }
+    }
+
+    fn close_if_sent(&mut self, end: End) {
+        if self.is_closing[end as usize] && !self.is_blocked(end) {
+            let deliveries = self.control.close(self.now, end);
+            self.deliver(deliveries);
+        }
+    }
+
+    fn is_blocked(&self, end: End) -> bool {
+        self.now < self.blocked_until[end as usize]
     }
 
     /// The client opens a stream: TCP shows its cookie after the handshake, UDP a greeting at once.
@@ -476,6 +497,10 @@ impl Pair {
                 self.enqueue_step(self.now, index);
             }
             Occurrence::Samples(end) => self.answer_samples(end),
+            Occurrence::Unblocked(end) => {
+                self.send_control(end);
+                self.close_if_sent(end);
+            }
             Occurrence::Fault(fault) => self.strike(fault),
         }
     }
@@ -566,6 +591,11 @@ impl Pair {
             Fault::Vanish(end) => {
                 let deliveries = self.control.close(self.now, end);
                 self.deliver(deliveries);
+            }
+            Fault::Block(end, nanos) => {
+                let until = self.now.plus_nanos(nanos).max(self.blocked_until[end as usize]);
+                self.blocked_until[end as usize] = until;
+                self.enqueue(until, Occurrence::Unblocked(end));
             }
             Fault::Garbage(to, bytes) => self.take_control(to, &bytes),
             Fault::Stream(end, index, event) => {
