@@ -20,7 +20,7 @@ use linerate_tests::virtual_time::random::{Random, seeds};
 #[test]
 fn every_session_ends_once_and_in_time_whatever_happens() {
     let mut endings = Endings::default();
-    for seed in seeds(400, 20_000) {
+    for seed in seeds(1000, 20_000) {
         let case = || check_case(seed, &mut endings);
         if let Err(panic) = catch_unwind(AssertUnwindSafe(case)) {
             eprintln!("repeat with LINERATE_SEED={seed}");
@@ -182,9 +182,10 @@ fn random_faults(random: &mut Random) -> Vec<(u64, Fault)> {
 
 fn random_fault(random: &mut Random) -> Fault {
     let end = random.pick(&ENDS);
-    match random.below(6) {
+    match random.below(7) {
         0 => Fault::Interrupt(end),
         1 => Fault::Vanish(end),
+        4 => Fault::CloseStreams(end),
         5 => Fault::Block(end, random.below(4 * NANOS_PER_SEC)),
         2 => {
             let count = 1 + random.below(20);

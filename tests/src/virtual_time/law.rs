@@ -87,7 +87,7 @@ fn check_events(pair: &Pair, end: End, label: &str) {
     let log = pair.log(end);
     let finishes = log.events.iter().filter(|(_, e)| matches!(e, Event::Finished(_))).count();
     assert!(finishes <= 1, "{label}: {end:?} finished {finishes} times");
-    assert!(log.after_finish.is_empty(), "{label}: {end:?} after its end: {:?}", log.after_finish);
+    assert!(log.too_late.is_empty(), "{label}: {end:?} too late: {:?}", log.too_late);
     let steps = log.events.iter().filter_map(|(_, event)| match event {
         Event::Agreed => Some(0),
         Event::Started => Some(1),

@@ -2,7 +2,7 @@
 //! they were told.
 
 use linerate_core::report::{Span, StreamInterval};
-use linerate_core::session::{Ending, Event};
+use linerate_core::session::{Action, Ending, Event};
 use linerate_core::time::Instant;
 
 use super::endpoint::Endpoint;
@@ -30,8 +30,9 @@ pub struct Log {
     pub omitted_datagrams: Option<Vec<usize>>,
     /// How it ended, and when on the network's clock.
     pub finished: Option<(Instant, Ending)>,
-    /// Whatever the session still wanted or told after its last event: must stay empty.
-    pub after_finish: Vec<String>,
+    /// Whatever the session still wanted of its streams once they were measured, and whatever it
+    /// wanted or told after its last event: must stay empty.
+    pub too_late: Vec<String>,
 }
 
 impl Log {
@@ -43,7 +44,7 @@ impl Log {
         session: &dyn Endpoint,
     ) {
         if self.finished.is_some() {
-            self.after_finish.push(format!("{event:?}"));
+            self.too_late.push(format!("{event:?}"));
         }
         self.events.push((now, event));
         match event {
@@ -58,6 +59,15 @@ impl Log {
             }
             Event::Finished(ending) => self.finished = Some((now, ending)),
             Event::Agreed | Event::Started | Event::Measured => {}
+        }
+    }
+
+    /// Notes an action, in answer to an input that came once `was_finished`.
+    pub(super) fn record_action(&mut self, action: Action, was_finished: bool) {
+        let runs_streams =
+            matches!(action, Action::StartStreams | Action::Sample | Action::StopStreams);
+        if was_finished || runs_streams && self.count(Event::Measured) > 0 {
+            self.too_late.push(format!("{action:?}"));
         }
     }
 

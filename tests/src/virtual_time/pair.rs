@@ -49,7 +49,7 @@ pub struct Setup {
     pub control_fault: Option<ControlFault>,
     /// Most bytes in flight of a TCP stream.
     pub window_bytes: u64,
-    /// How long an end takes to answer a request for samples.
+    /// How long an end takes to answer a request for samples or for its output.
     pub sample_delay_ns: u64,
     /// The server's answer to the test.
     pub admission: Admission,
@@ -95,6 +95,8 @@ pub enum Fault {
     Garbage(End, Vec<u8>),
     /// This end's control connection takes no bytes for so many nanoseconds.
     Block(End, u64),
+    /// All data streams break, as this end's adapter sees it.
+    CloseStreams(End),
     /// This end's adapter reports this of the stream created so many places after the first.
     Stream(End, usize, StreamEvent),
 }
@@ -145,6 +147,7 @@ enum Occurrence {
     Arrival(usize, Payload),
     Acknowledged(usize, u64),
     Samples(End),
+    Output,
     Unblocked(End),
     Fault(Fault),
 }
@@ -357,9 +360,7 @@ impl Pair {
         // only after the last actions.
         let was_finished = log.finished.is_some();
         while let Some(action) = session.poll_action() {
-            if was_finished {
-                log.after_finish.push(format!("{action:?}"));
-            }
+            log.record_action(action, was_finished);
             todo.push_back((end, action));
         }
         while let Some(event) = session.poll_event() {
@@ -405,9 +406,8 @@ impl Pair {
             Action::StopStreams => self.streams.iter_mut().for_each(|stream| stream.stop(end)),
             Action::CloseStreams => self.close_streams(end),
             Action::CollectOutput => {
-                let bytes = self.setup.server_output.as_ref().map(|text| text.len() as u32);
-                let server = self.server.as_mut().expect("only a server collects its output");
-                server.handle_server_output(own, bytes);
+                let at = self.now.plus_nanos(self.setup.sample_delay_ns);
+                self.enqueue(at, Occurrence::Output);
             }
             Action::CloseControl => {
                 self.is_closing[end as usize] = true;
@@ -497,6 +497,12 @@ impl Pair {
                 self.enqueue_step(self.now, index);
             }
             Occurrence::Samples(end) => self.answer_samples(end),
+            Occurrence::Output => {
+                let own = self.clock(End::Server);
+                let bytes = self.setup.server_output.as_ref().map(|text| text.len() as u32);
+                let server = self.server.as_mut().expect("only a server collects its output");
+                server.handle_server_output(own, bytes);
+            }
             Occurrence::Unblocked(end) => {
                 self.send_control(end);
                 self.close_if_sent(end);
@@ -598,6 +604,12 @@ impl Pair {
                 self.enqueue(until, Occurrence::Unblocked(end));
             }
             Fault::Garbage(to, bytes) => self.take_control(to, &bytes),
+            Fault::CloseStreams(end) => {
+                for index in 0..self.streams.len() {
+                    self.tell_stream(end, index, StreamEvent::Closed);
+                    self.settle();
+                }
+            }
             Fault::Stream(end, index, event) => {
                 if index < self.streams.len() {
                     self.tell_stream(end, index, event);
@@ -618,14 +630,14 @@ pub fn longest_session_ns(setup: &Setup) -> u64 {
     let Deadlines { greeting_ns, step_ns, streams_ns, grace_ns, linger_ns } = setup.deadlines;
     let seconds = setup.settings.omit_secs + setup.settings.limits.seconds.unwrap_or(0);
     let test_ns = nanos(Duration::from_secs(seconds.into()));
-    // Steps: parameters, preparing, start, end, results of each end. Samples: begin, omit, final.
+    // Steps: parameters, preparing, start, end, results of each end. Answers: three samples, the output.
     greeting_ns
         + 6 * step_ns
         + streams_ns
         + test_ns
         + grace_ns
         + linger_ns
-        + 3 * setup.sample_delay_ns
+        + 4 * setup.sample_delay_ns
         + 20 * setup.control_latency_ns
 }
 
