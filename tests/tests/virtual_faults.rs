@@ -14,8 +14,9 @@ use linerate_core::units::BitsPerSec;
 use linerate_tests::virtual_time::control::{ControlFault, ControlFaultKind};
 use linerate_tests::virtual_time::law;
 use linerate_tests::virtual_time::link::{Burst, LinkModel, Reorder};
-use linerate_tests::virtual_time::pair::{Fault, Pair, Setup};
+use linerate_tests::virtual_time::pair::Pair;
 use linerate_tests::virtual_time::random::{Random, seeds};
+use linerate_tests::virtual_time::setup::{Fault, Setup};
 
 #[test]
 fn every_session_ends_once_and_in_time_whatever_happens() {
@@ -55,7 +56,7 @@ fn check_case(seed: u64, endings: &mut Endings) {
     }
     // A fault may be what makes a session begin or go on.
     let untimed_ns = if limits.seconds.is_none() { UNTIMED_NS } else { 0 };
-    let longest_ns = pair.longest_ns() + last_ns + untimed_ns;
+    let longest_ns = pair.setup().longest_ns() + last_ns + untimed_ns;
     pair.run(longest_ns);
     law::check_any(&pair, &label);
     for end in [End::Client, End::Server] {
