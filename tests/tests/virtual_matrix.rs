@@ -10,7 +10,8 @@ use linerate_core::time::NANOS_PER_SEC;
 use linerate_core::units::BitsPerSec;
 use linerate_tests::virtual_time::law;
 use linerate_tests::virtual_time::link::{Burst, LinkModel, Reorder};
-use linerate_tests::virtual_time::pair::{Pair, Setup};
+use linerate_tests::virtual_time::pair::Pair;
+use linerate_tests::virtual_time::setup::Setup;
 
 #[test]
 fn both_ends_report_the_same_true_numbers() {
@@ -152,7 +153,7 @@ const NETWORKS: [(&str, LinkModel); 4] = [
         },
     ),
     // Less than the test asks for: the queue overflows.
-    ("narrow", LinkModel { rate: Some(800_000), queue_bytes: Some(600_000), ..QUIET }),
+    ("narrow", LinkModel { rate: Some(600_000), queue_bytes: Some(270_000), ..QUIET }),
 ];
 
 #[derive(Default)]

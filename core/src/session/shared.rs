@@ -25,7 +25,8 @@ pub struct Shared<const N: usize> {
     pub(super) congestion: Option<String<16>>,
     actions: Deque<Action, 8>,
     events: Deque<Event, 8>,
-    samples_wanted: Deque<Purpose, 4>,
+    /// Each purpose at most once.
+    samples_wanted: Deque<Purpose, 5>,
     interval_ns: Option<u64>,
     began: Option<Instant>,
     next_interval: Instant,
@@ -263,7 +264,8 @@ impl<const N: usize> Shared<N> {
 
     fn want_sample(&mut self, purpose: Purpose) {
         let is_queued = self.samples_wanted.iter().any(|&queued| queued == purpose);
-        if !is_queued && self.samples_wanted.push_back(purpose).is_ok() {
+        if !is_queued {
+            self.samples_wanted.push_back(purpose).expect("there is room for every purpose");
             self.act(Action::Sample);
         }
     }
@@ -321,7 +323,7 @@ impl<const N: usize> Shared<N> {
     fn is_worth_reporting(&self, span_ns: u64) -> bool {
         match self.interval_ns {
             Some(interval_ns) => span_ns.saturating_mul(10) >= interval_ns,
-            None => !self.accounts.is_omitting(),
+            None => span_ns > 0 && !self.accounts.is_omitting(),
         }
     }
 

@@ -265,6 +265,13 @@ fn an_interrupt_is_measured_and_told_to_the_other_end() {
 
 /// A client whose test has just begun, everything drained; its first sample is answered.
 fn running_client(settings: TestSettings, interval: Option<Duration>) -> ClientSession<'static, N> {
+    let mut client = begun_client(settings, interval);
+    answer(&mut client, 0, 0);
+    client
+}
+
+/// As [`running_client`], the first sample not answered yet.
+fn begun_client(settings: TestSettings, interval: Option<Duration>) -> ClientSession<'static, N> {
     let config = ClientConfig {
         settings,
         text: ClientText::default(),
@@ -283,7 +290,6 @@ fn running_client(settings: TestSettings, interval: Option<Duration>) -> ClientS
     outputs(&mut client);
     client.handle_control(Instant::ZERO, &[1, 2]);
     outputs(&mut client);
-    answer(&mut client, 0, 0);
     assert_eq!(client.phase(), Phase::Running);
     client
 }
@@ -436,4 +442,38 @@ fn a_server_does_not_wait_for_ever_once_all_streams_are_gone() {
     let (_, events) = outputs(&mut server);
     let error = SessionError::TimedOut(Timer::Step);
     assert_eq!(events.last(), Some(&Event::Finished(Ending::Failed(error))));
+}
+
+#[test]
+fn a_test_ends_even_if_no_sample_was_ever_answered_in_time() {
+    let mut settings = settings(Protocol::Tcp, Direction::Reverse, 1);
+    settings.omit_secs = 1;
+    settings.limits = Limits { bytes: Some(1000), ..Limits::default() };
+    let mut client = begun_client(settings, Some(Duration::from_millis(300)));
+    for _ in 0..6 {
+        let Some((_, at)) = client.poll_timeout() else { break };
+        client.handle_timeout(at);
+        outputs(&mut client);
+    }
+    client.handle_command(Command::Interrupt);
+    outputs(&mut client);
+    let mut events = Vec::new();
+    for _ in 0..5 {
+        answer(&mut client, 2 * SECOND, 5000);
+        events.extend(outputs(&mut client).1);
+    }
+    assert_eq!(events.last(), Some(&Event::Finished(Ending::Failed(SessionError::Interrupted))));
+}
+
+#[test]
+fn a_test_of_no_length_has_no_interval() {
+    let settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    for interval in [None, Some(Duration::from_secs(1))] {
+        let mut client = running_client(settings, interval);
+        client.handle_command(Command::Interrupt);
+        outputs(&mut client);
+        answer(&mut client, 0, 0);
+        let interrupted = Event::Finished(Ending::Failed(SessionError::Interrupted));
+        assert_eq!(outputs(&mut client).1, [Event::Measured, interrupted], "{interval:?}");
+    }
 }

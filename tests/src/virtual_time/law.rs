@@ -4,7 +4,6 @@
 use linerate_core::report::{SideSummary, StreamSummary};
 use linerate_core::session::{Ending, Event};
 use linerate_core::test::{End, Role};
-use linerate_core::time::Instant;
 
 use super::control::other;
 use super::pair::Pair;
@@ -69,15 +68,15 @@ fn check_loss(pair: &Pair, end: End, index: usize, summary: &StreamSummary, labe
     let stream = &pair.streams[index];
     let Some(link) = stream.link_counts() else { return };
     let log = pair.log(end);
-    let measured = log.measured.expect("a complete test is measured");
-    let (from, missing) = stream.truth.highest_and_lost(log.omit_ended.unwrap_or(Instant::ZERO));
-    let (to, lost) = stream.truth.highest_and_lost(measured);
+    let omitted = log.omitted_datagrams.as_ref().map_or(0, |counts| counts[index]);
+    let (from, missing) = stream.truth.highest_and_lost(omitted);
+    let (to, lost) = stream.truth.highest_and_lost(stream.truth.taken.len());
     let datagrams = summary.local.datagrams;
     assert_eq!(datagrams.packets, to - from, "{label}: packets of stream {index}");
     let lost = lost.saturating_sub(missing);
     assert_eq!(datagrams.lost, Some(lost), "{label}: loss of stream {index}");
     let arrivals = link.sent - link.lost - link.overflowed + link.duplicated;
-    if log.omit_ended.is_none() && arrivals == stream.truth.taken.len() as u64 {
+    if omitted == 0 && arrivals == stream.truth.taken.len() as u64 {
         assert_eq!(datagrams.duplicates, Some(link.duplicated), "{label}: duplicates");
         assert_eq!(datagrams.out_of_order, Some(link.reordered), "{label}: out of order");
     }
@@ -88,7 +87,17 @@ fn check_events(pair: &Pair, end: End, label: &str) {
     let log = pair.log(end);
     let finishes = log.events.iter().filter(|(_, e)| matches!(e, Event::Finished(_))).count();
     assert!(finishes <= 1, "{label}: {end:?} finished {finishes} times");
-    assert!(log.after_finish.is_empty(), "{label}: {end:?} after its end: {:?}", log.after_finish);
+    assert!(log.too_late.is_empty(), "{label}: {end:?} too late: {:?}", log.too_late);
+    let steps = log.events.iter().filter_map(|(_, event)| match event {
+        Event::Agreed => Some(0),
+        Event::Started => Some(1),
+        Event::OmitEnded => Some(2),
+        Event::Measured => Some(3),
+        Event::Finished(_) => Some(4),
+        Event::Interval { .. } => None,
+    });
+    let steps: Vec<u8> = steps.collect();
+    assert!(steps.is_sorted_by(|a, b| a < b), "{label}: {end:?} told {:?}", log.events);
     let measured = log.count(Event::Measured);
     assert!(measured <= 1, "{label}: {end:?} measured {measured} times");
     if measured == 1 {
@@ -119,7 +128,7 @@ fn check_intervals(pair: &Pair, end: End, label: &str) {
         );
         expected_ns = interval.span.end_ns;
     }
-    if log.measured.is_none() {
+    if log.count(Event::Measured) == 0 {
         return;
     }
     let Some(session) = pair.endpoint(end) else { return };
@@ -128,7 +137,7 @@ fn check_intervals(pair: &Pair, end: End, label: &str) {
         let parts = log.intervals.iter().filter(|interval| !interval.omitted);
         let parts: Vec<_> = parts.map(|interval| interval.streams[index]).collect();
         // A test that ends within its omitted start has no measured part.
-        if pair.setup().settings.omit_secs > 0 && log.omit_ended.is_none() {
+        if pair.setup().settings.omit_secs > 0 && log.omitted_datagrams.is_none() {
             return;
         }
         let bytes: u64 = parts.iter().map(|part| part.bytes).sum();

@@ -2,10 +2,11 @@
 //! they were told.
 
 use linerate_core::report::{Span, StreamInterval};
-use linerate_core::session::{Ending, Event};
+use linerate_core::session::{Action, Ending, Event};
 use linerate_core::time::Instant;
 
 use super::endpoint::Endpoint;
+use super::stream::Stream;
 
 /// One interval of all streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,26 +26,25 @@ pub struct Log {
     pub events: Vec<(Instant, Event)>,
     /// All intervals.
     pub intervals: Vec<Interval>,
-    /// The end of the omitted start, on this end's own clock.
-    pub omit_ended: Option<Instant>,
-    /// The end of the measurement, on this end's own clock.
-    pub measured: Option<Instant>,
+    /// How many datagrams each stream's receiver had taken when the omitted start ended.
+    pub omitted_datagrams: Option<Vec<usize>>,
     /// How it ended, and when on the network's clock.
     pub finished: Option<(Instant, Ending)>,
-    /// Whatever the session still wanted or told after its last event: must stay empty.
-    pub after_finish: Vec<String>,
+    /// Whatever the session still wanted of its streams once they were measured, and whatever it
+    /// wanted or told after its last event: must stay empty.
+    pub too_late: Vec<String>,
 }
 
 impl Log {
     pub(super) fn record(
         &mut self,
         now: Instant,
-        own: Instant,
+        streams: &[Stream],
         event: Event,
         session: &dyn Endpoint,
     ) {
         if self.finished.is_some() {
-            self.after_finish.push(format!("{event:?}"));
+            self.too_late.push(format!("{event:?}"));
         }
         self.events.push((now, event));
         match event {
@@ -53,10 +53,21 @@ impl Log {
                 let streams = (0..accounts.streams().len()).filter_map(|i| accounts.interval(i));
                 self.intervals.push(Interval { span, omitted, streams: streams.collect() });
             }
-            Event::OmitEnded => self.omit_ended = Some(own),
-            Event::Measured => self.measured = Some(own),
+            Event::OmitEnded => {
+                let taken = streams.iter().map(|stream| stream.truth.taken.len());
+                self.omitted_datagrams = Some(taken.collect());
+            }
             Event::Finished(ending) => self.finished = Some((now, ending)),
-            Event::Agreed | Event::Started => {}
+            Event::Agreed | Event::Started | Event::Measured => {}
+        }
+    }
+
+    /// Notes an action, in answer to an input that came once `was_finished`.
+    pub(super) fn record_action(&mut self, action: Action, was_finished: bool) {
+        let runs_streams =
+            matches!(action, Action::StartStreams | Action::Sample | Action::StopStreams);
+        if was_finished || runs_streams && self.count(Event::Measured) > 0 {
+            self.too_late.push(format!("{action:?}"));
         }
     }
 

@@ -9,6 +9,7 @@
 //! | [`pipe`] | a reliable, ordered byte stream over a link |
 //! | [`control`] | the control connection and what can go wrong with it |
 //! | [`stream`] | one data stream: both flows, and the truth about what it carried |
+//! | [`setup`] | everything that decides how a run goes |
 //! | [`endpoint`] | a session of either end, as the pair drives it |
 //! | [`pair`] | the two ends and the queue of events |
 //! | [`log`] | what each end said |
@@ -21,7 +22,9 @@ pub mod link;
 pub mod log;
 pub mod pair;
 pub mod pipe;
+mod queue;
 pub mod random;
+pub mod setup;
 pub mod stream;
 
 /// Most streams of a test in virtual time, both directions together.

@@ -69,17 +69,16 @@ pub struct Truth {
     pub sent_bytes: u64,
     /// Datagrams that the sender handed over.
     pub sent_datagrams: u64,
-    /// Datagrams that the receiver took while it counted: when, on its clock, and their places.
-    pub taken: Vec<(Instant, u64)>,
+    /// Places of the datagrams that the receiver took while it counted, in order of arrival.
+    pub taken: Vec<u64>,
     /// Bytes that the receiver took while it counted.
     pub taken_bytes: u64,
 }
 
 impl Truth {
-    /// Highest place among the datagrams taken before `end`, and how many below it are missing.
-    pub fn highest_and_lost(&self, end: Instant) -> (u64, u64) {
-        let mut places: Vec<u64> =
-            self.taken.iter().filter(|(at, _)| *at < end).map(|&(_, place)| place).collect();
+    /// Highest place among the first `count` datagrams taken, and how many below it are missing.
+    pub fn highest_and_lost(&self, count: usize) -> (u64, u64) {
+        let mut places = self.taken[..count].to_vec();
         places.sort_unstable();
         places.dedup();
         let highest = places.last().copied().unwrap_or(0);
@@ -238,7 +237,7 @@ impl Stream {
             }
             Payload::Datagram { head, len, place } => {
                 receiving.flow.handle_datagram(own, &head, len);
-                self.truth.taken.push((own, place));
+                self.truth.taken.push(place);
                 self.truth.taken_bytes += len as u64;
             }
         }
