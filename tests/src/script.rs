@@ -8,6 +8,8 @@ use std::time::Duration;
 /// One thing a scripted peer does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
+    /// Client: sends the cookie, which is this peer's own.
+    Cookie,
     /// Sends these bytes on the control connection.
     Send(Vec<u8>),
     /// Waits for exactly this control code.
@@ -34,7 +36,7 @@ pub fn frame(text: impl AsRef<[u8]>) -> Step {
 /// The exchange of an honest client of one TCP stream, up to its end.
 pub fn honest_client() -> Vec<Step> {
     vec![
-        Step::Send(COOKIE.to_vec()),
+        Step::Cookie,
         Step::Expect(PARAM_EXCHANGE),
         frame(PARAMETERS),
         Step::Expect(CREATE_STREAMS),
@@ -55,7 +57,7 @@ pub fn honest_client() -> Vec<Step> {
 /// it needs.
 pub fn honest_server() -> Vec<Step> {
     vec![
-        Step::Read(COOKIE.len()),
+        Step::Read(COOKIE_LEN),
         Step::Send(vec![PARAM_EXCHANGE]),
         Step::ReadFrame,
         Step::Send(vec![CREATE_STREAMS]),
@@ -83,6 +85,7 @@ pub fn server_error(number: i32) -> Step {
 #[derive(Debug)]
 pub struct Peer {
     control: TcpStream,
+    cookie: Vec<u8>,
     streams: Vec<TcpStream>,
     end: End,
 }
@@ -117,7 +120,9 @@ impl Peer {
     fn new(control: TcpStream, end: End) -> io::Result<Self> {
         control.set_read_timeout(Some(PATIENCE))?;
         control.set_nodelay(true)?;
-        Ok(Self { control, streams: Vec::new(), end })
+        // Peers of one server at the same time must not share a cookie, and have different ports.
+        let cookie = format!("{:a<36}\0", format!("port{}", control.local_addr()?.port()));
+        Ok(Self { control, cookie: cookie.into_bytes(), streams: Vec::new(), end })
     }
 
     /// Does these steps in order.
@@ -149,6 +154,7 @@ impl Peer {
 
     fn one(&mut self, step: &Step) -> io::Result<()> {
         match step {
+            Step::Cookie => self.control.write_all(&self.cookie),
             Step::Send(bytes) => self.control.write_all(bytes),
             Step::Expect(code) => self.expect_code(*code),
             Step::Read(length) => self.control.read_exact(&mut vec![0; *length]),
@@ -185,7 +191,7 @@ impl Peer {
         let stream = match &self.end {
             End::Client(server) => {
                 let mut stream = TcpStream::connect(server)?;
-                stream.write_all(COOKIE)?;
+                stream.write_all(&self.cookie)?;
                 stream
             }
             End::Server(listener) => {
@@ -209,8 +215,8 @@ impl Drop for Peer {
     }
 }
 
-/// A cookie as every client since 3.2 makes them.
-pub const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz234567abcd\0";
+/// Bytes of a cookie, its NUL included.
+const COOKIE_LEN: usize = 37;
 const PARAMETERS: &str = r#"{"tcp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":1,"len":4096,"bandwidth":1000000,"client_version":"3.12"}"#;
 const RESULTS: &str = r#"{"cpu_util_total":1,"cpu_util_user":1,"cpu_util_system":0,"sender_has_retransmits":0,"streams":[{"id":1,"bytes":4096,"retransmits":0,"jitter":0,"errors":0,"omitted_errors":0,"packets":0,"omitted_packets":0,"start_time":0,"end_time":1}]}"#;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use linerate_tests::client;
 use linerate_tests::rows::run_all;
-use linerate_tests::script::{COOKIE, Peer, Step, frame, honest_client};
+use linerate_tests::script::{Peer, Step, frame, honest_client};
 use linerate_tests::server::Server;
 use linerate_tests::tool::Tool;
 
@@ -32,7 +32,7 @@ fn client_that_leaves_at_any_point_is_forgotten() {
         .collect();
     rows.push(row(
         "closes within the cookie",
-        vec![Step::Send(COOKIE[..20].to_vec())],
+        vec![Step::Send(b"half of a cookie, no".to_vec())],
         Then::Close,
     ));
     rows.push(row("closes within a length", after_cookie(Step::Send(vec![0, 0])), Then::Close));
@@ -106,7 +106,7 @@ fn client_that_falls_silent_is_ended() {
     let whole = honest_client();
     let scripts = [
         ("from the start", Vec::new()),
-        ("within the cookie", vec![Step::Send(COOKIE[..20].to_vec())]),
+        ("within the cookie", vec![Step::Send(b"half of a cookie, no".to_vec())]),
         ("before the parameters", whole[..2].to_vec()),
         ("before the streams", whole[..4].to_vec()),
         ("before the results", whole[..10].to_vec()),
