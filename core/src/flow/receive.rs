@@ -5,7 +5,7 @@
 use super::StreamPlan;
 use crate::protocol::datagram::Header;
 use crate::protocol::greeting;
-use crate::stats::{Jitter, SequenceTracker, Tally};
+use crate::stats::{Jitter, Sample, SequenceTracker, Tally};
 use crate::time::Instant;
 
 /// One receiving stream; tells late datagrams from duplicates within `64 * WORDS` numbers.
@@ -18,6 +18,7 @@ pub struct ReceiveFlow<const WORDS: usize> {
     jitter: Jitter,
     bytes: u64,
     datagrams: u64,
+    omitted: Option<Tally>,
 }
 
 impl<const WORDS: usize> ReceiveFlow<WORDS> {
@@ -31,6 +32,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             jitter: Jitter::default(),
             bytes: 0,
             datagrams: 0,
+            omitted: None,
         }
     }
 
@@ -45,6 +47,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
         if greeting::is_hello(&datagram[..datagram.len().min(len)]) {
             return;
         }
+        self.leave_omit(now);
         self.bytes += len as u64;
         self.datagrams += 1;
         let Some(header) = Header::read(datagram, self.counters_64bit) else {
@@ -56,7 +59,6 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             self.tracker.unwrap(header.sequence as u32)
         };
         self.tracker.record(sequence);
-        self.restart_jitter_after_omit(now);
         self.jitter.record(header.sent_us, now.as_nanos() / 1000);
     }
 
@@ -73,10 +75,17 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
         }
     }
 
-    /// The first datagram of the measured part begins a new jitter, as in iperf3 since 3.8.
-    fn restart_jitter_after_omit(&mut self, now: Instant) {
+    /// What has arrived, for the session; the kernel's view is for the adapter to add.
+    pub fn sample(&self) -> Sample {
+        Sample { tally: self.tally(), omitted: self.omitted, tcp: None }
+    }
+
+    /// Remembers where the omitted start ends, once a datagram shows it. That datagram begins a new
+    /// jitter, as in iperf3 since 3.8.
+    fn leave_omit(&mut self, now: Instant) {
         if self.omit_until.is_some_and(|until| now >= until) {
             self.omit_until = None;
+            self.omitted = Some(self.tally());
             self.jitter = Jitter::default();
         }
     }

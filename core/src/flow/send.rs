@@ -3,7 +3,7 @@
 
 use super::{Pacer, StreamPlan};
 use crate::protocol::datagram::Header;
-use crate::stats::Tally;
+use crate::stats::{Sample, Tally};
 use crate::test::Protocol;
 use crate::time::Instant;
 
@@ -40,6 +40,7 @@ pub struct SendFlow {
     burst_left: u64,
     limit_left: Option<u64>,
     tally: Tally,
+    omitted: Option<Tally>,
 }
 
 impl SendFlow {
@@ -56,13 +57,14 @@ impl SendFlow {
             burst_left: 0,
             limit_left: plan.limit_bytes,
             tally: Tally::default(),
+            omitted: None,
         }
     }
 
     /// What to do at `now`.
     pub fn poll_step(&mut self, now: Instant) -> Step {
-        let limit =
-            if self.is_omitting(now) { u64::MAX } else { self.limit_left.unwrap_or(u64::MAX) };
+        self.leave_omit(now);
+        let limit = self.limit_left.filter(|_| self.omit_until.is_none()).unwrap_or(u64::MAX);
         if limit == 0 {
             return Step::Done;
         }
@@ -80,6 +82,7 @@ impl SendFlow {
 
     /// Notes that the network took `bytes` more of a TCP stream.
     pub fn handle_sent(&mut self, now: Instant, bytes: u64) {
+        self.leave_omit(now);
         self.tally.bytes += bytes;
         self.tally.blocks = self.tally.bytes / self.block_bytes;
         self.advance(now, bytes);
@@ -87,6 +90,7 @@ impl SendFlow {
 
     /// Notes that the network took `count` more datagrams, in the order of their numbers.
     pub fn handle_datagrams_sent(&mut self, now: Instant, count: u64) {
+        self.leave_omit(now);
         let bytes = count * self.block_bytes;
         self.tally.bytes += bytes;
         self.tally.blocks += count;
@@ -107,20 +111,29 @@ impl SendFlow {
         self.tally
     }
 
+    /// What has been sent, for the session; the kernel's view is for the adapter to add.
+    pub const fn sample(&self) -> Sample {
+        Sample { tally: self.tally, omitted: self.omitted, tcp: None }
+    }
+
     fn advance(&mut self, now: Instant, bytes: u64) {
         self.burst_left = self.burst_left.saturating_sub(bytes);
         if let Some(pacer) = &mut self.pacer {
             pacer.handle_sent(now, bytes);
         }
-        if !self.is_omitting(now)
+        if self.omit_until.is_none()
             && let Some(left) = &mut self.limit_left
         {
             *left = left.saturating_sub(bytes);
         }
     }
 
-    fn is_omitting(&self, now: Instant) -> bool {
-        self.omit_until.is_some_and(|until| now < until)
+    /// Remembers where the omitted start ends, once it does.
+    fn leave_omit(&mut self, now: Instant) {
+        if self.omit_until.is_some_and(|until| now >= until) {
+            self.omit_until = None;
+            self.omitted = Some(self.tally);
+        }
     }
 
     fn whole_blocks(&self, limit: u64) -> u64 {
@@ -179,6 +192,9 @@ mod tests {
         assert_eq!(flow.poll_step(AT_MS(10)), Step::Send { bytes: 1000 });
         flow.handle_sent(AT_MS(10), 1000);
         assert_eq!(flow.poll_step(AT_MS(10)), Step::Done);
+        let sample = flow.sample();
+        assert_eq!(sample.omitted.map(|tally| tally.bytes), Some(50_000));
+        assert_eq!(sample.tally.bytes, 51_000);
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl<const N: usize> Shared<N> {
     ) -> Option<Conclusion> {
         match self.samples_wanted.pop_front()? {
             Purpose::Begin => self.accounts.begin_cpu(now, cpu),
-            Purpose::OmitEnd => self.on_omit_end(now, samples),
+            Purpose::OmitEnd => self.on_omit_end(samples),
             Purpose::Final => return self.on_final(now, samples, cpu),
             // The final sample, which follows, ends the interval and answers the question.
             Purpose::Interval | Purpose::ReceiveCheck if self.stopping.is_some() => {}
@@ -276,15 +276,19 @@ impl<const N: usize> Shared<N> {
         self.tell(Event::Interval { span, omitted });
     }
 
-    fn on_omit_end(&mut self, now: Instant, samples: &[Sample]) {
-        let span = self.accounts.cut(now, samples);
+    /// The measured part begins when it was planned to, however late the sample comes: the flows
+    /// know what they had counted then.
+    fn on_omit_end(&mut self, samples: &[Sample]) {
+        let Some(began) = self.began else { return };
+        let ended = self.omit_until(began);
+        let span = self.accounts.cut(ended, samples);
         if self.is_worth_reporting(span.nanos()) {
             self.tell(Event::Interval { span, omitted: true });
         }
-        self.accounts.end_omit(now);
+        self.accounts.end_omit(ended);
         self.tell(Event::OmitEnded);
         if self.stopping.is_none() {
-            self.next_interval = now;
+            self.next_interval = ended;
             self.arm_interval();
         }
     }

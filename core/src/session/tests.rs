@@ -77,7 +77,7 @@ impl Pair {
         loop {
             let (now, count) = (self.now, self.client.settings().stream_count());
             let tally = Tally { bytes: now.as_nanos() / 1000, ..Tally::default() };
-            let samples = vec![Sample { tally, tcp: None }; count];
+            let samples = vec![Sample { tally, ..Sample::default() }; count];
             if let Some(action) = self.client.poll_action() {
                 let rest: Vec<_> = core::iter::from_fn(|| self.client.poll_action()).collect();
                 self.happened.extend(
@@ -300,7 +300,7 @@ fn outputs<E: Exchange<N>>(session: &mut Session<E, N>) -> (Vec<Action>, Vec<Eve
 }
 
 fn answer<E: Exchange<N>>(session: &mut Session<E, N>, now_ns: u64, bytes: u64) {
-    let sample = Sample { tally: Tally { bytes, ..Tally::default() }, tcp: None };
+    let sample = Sample { tally: Tally { bytes, ..Tally::default() }, ..Sample::default() };
     let samples = vec![sample; session.settings().stream_count()];
     session.handle_samples(Instant::from_nanos(now_ns), &samples, CpuTimes::default());
 }

@@ -117,11 +117,9 @@ impl<const N: usize> Accounts<N> {
         self.interval = Span { start_ns, end_ns: now.nanos_since(self.phase_began) };
         self.interval_omitted = self.omitting;
         for (stream, sample) in self.streams.iter_mut().zip(samples) {
-            stream.cut(*sample);
+            stream.cut(*sample, self.omitting);
         }
-        if self.omitting {
-            self.streams.iter_mut().for_each(StreamAccount::omit_so_far);
-        } else {
+        if !self.omitting {
             self.duration_ns = self.interval.end_ns;
         }
         self.interval

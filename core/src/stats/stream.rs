@@ -32,6 +32,8 @@ pub struct StreamAccount {
     last: Sample,
     /// The last one within the omitted start.
     omitted: Sample,
+    /// The flow itself said where that was.
+    omit_is_exact: bool,
     extremes: TcpExtremes,
     remote: Option<SideSummary>,
 }
@@ -45,6 +47,7 @@ impl StreamAccount {
             previous: Sample::default(),
             last: Sample::default(),
             omitted: Sample::default(),
+            omit_is_exact: false,
             extremes: TcpExtremes::default(),
             remote: None,
         }
@@ -65,16 +68,23 @@ impl StreamAccount {
         self.state
     }
 
-    pub(super) fn cut(&mut self, sample: Sample) {
+    /// Ends an interval; while `omitting`, what has been counted so far is left out of the result.
+    pub(super) fn cut(&mut self, mut sample: Sample, omitting: bool) {
+        if omitting {
+            self.omit_is_exact = sample.omitted.is_some();
+            sample.tally = sample.omitted.unwrap_or(sample.tally);
+            self.omitted = sample;
+        } else if !self.omit_is_exact
+            && let Some(omitted) = sample.omitted
+        {
+            self.omit_is_exact = true;
+            self.omitted.tally = omitted;
+            self.last.tally = omitted;
+        }
         self.previous = core::mem::replace(&mut self.last, sample);
         if let Some(tcp) = &sample.tcp {
             self.extremes.record(tcp);
         }
-    }
-
-    /// What has been counted so far is left out of the result.
-    pub(super) fn omit_so_far(&mut self) {
-        self.omitted = self.last;
     }
 
     pub(super) fn restart_extremes(&mut self) {
@@ -233,5 +243,40 @@ impl TcpExtremes {
             mean_rtt_us: (self.rtt_sum_us / self.rtt_count) as u32,
             reordering: last.reordering,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(bytes: u64, omitted: Option<u64>) -> Sample {
+        let tally = |bytes| Tally { bytes, ..Tally::default() };
+        Sample { tally: tally(bytes), omitted: omitted.map(tally), tcp: None }
+    }
+
+    fn bytes(stream: &StreamAccount) -> (u64, u64) {
+        let interval = stream.interval(Span::default(), false).bytes;
+        (interval, stream.summary(1).local.bytes)
+    }
+
+    #[test]
+    fn the_flow_says_where_the_omitted_start_ended() {
+        // 90 bytes in the omitted start, then 10; the sampler looks when 97 have gone, and may
+        // know of the border then or later.
+        for known_at_once in [true, false] {
+            let mut stream = StreamAccount::new(StreamId::from_index(0), Role::Sender);
+            stream.cut(sample(97, known_at_once.then_some(90)), true);
+            stream.cut(sample(100, Some(90)), false);
+            assert_eq!(bytes(&stream), (10, 10), "{known_at_once}");
+        }
+    }
+
+    #[test]
+    fn a_flow_without_a_clock_is_cut_where_it_was_sampled() {
+        let mut stream = StreamAccount::new(StreamId::from_index(0), Role::Receiver);
+        stream.cut(sample(97, None), true);
+        stream.cut(sample(100, None), false);
+        assert_eq!(bytes(&stream), (3, 3));
     }
 }

@@ -47,6 +47,10 @@ pub struct TcpStats {
 pub struct Sample {
     /// The flow's counters.
     pub tally: Tally,
+    /// The counters as they were when the omitted start was over, once the flow has seen that; it
+    /// knows better than whoever takes samples. `None` where nothing is omitted, or where the flow
+    /// does not look at the time.
+    pub omitted: Option<Tally>,
     /// The kernel's view, for TCP where the system offers it.
     pub tcp: Option<TcpStats>,
 }

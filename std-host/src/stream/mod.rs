@@ -178,7 +178,7 @@ impl Stream {
             (Protocol::Tcp, Role::Sender) => sys::tcp_stats(&self.socket),
             _ => None,
         };
-        Sample { tally: self.shared.tally(), tcp }
+        Sample { tcp, ..self.shared.sample() }
     }
 }
 

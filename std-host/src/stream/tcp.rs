@@ -32,16 +32,16 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
     let mut flow = SendFlow::new(context.clock.now(), plan);
     while context.is_running() {
         let now = context.clock.now();
-        context.publish_if_due(now, || flow.tally());
+        context.publish_if_due(now, || flow.sample());
         let turn = match flow.poll_step(now) {
             Step::Send { bytes } => write_blocks(&context, &mut flow, now, block, bytes),
             Step::Wait { until } => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 context.wait(Interest::Nothing, Some(until));
                 continue;
             }
             Step::Done => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 if let Some(event) = wait_for_acknowledgement(&context) {
                     context.report(event);
                 }
@@ -52,22 +52,22 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
         match turn {
             Turn::More => {}
             Turn::Blocked => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 context.wait(Interest::Write, None);
             }
             Turn::Pause(pause) => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 context.pause(pause);
             }
             Turn::Over => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 context.report(StreamEvent::Closed);
                 context.wait_for_stop();
                 break;
             }
         }
     }
-    context.publish_final(flow.tally());
+    context.publish_final(flow.sample());
     context.wait_for_close();
 }
 
@@ -128,15 +128,15 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
         match read_some(&context, &mut buffer, u64::MAX, |bytes| flow.handle_bytes(bytes)) {
             Turn::More => {
                 let now = context.clock.now();
-                context.publish_if_due(now, || flow.tally());
+                context.publish_if_due(now, || flow.sample());
             }
             Turn::Blocked => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 context.wait(Interest::Read, None);
             }
             Turn::Pause(pause) => context.pause(pause),
             Turn::Over => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 context.report(StreamEvent::Closed);
                 context.wait_for_stop();
                 over = true;
@@ -146,7 +146,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
     if !over {
         over = drain(&context, &mut flow, &mut buffer);
     }
-    context.publish_final(flow.tally());
+    context.publish_final(flow.sample());
     if !over {
         discard(&context, &mut buffer);
     }

@@ -1,4 +1,4 @@
-//! What every stream's thread shares with the control plane: its orders, its tally, its wake. The
+//! What every stream's thread shares with the control plane: its orders, its counts, its wake. The
 //! thread owns its counters; what it puts here are copies, at most one a millisecond while it is
 //! busy, so that no datagram ever pays for a lock.
 
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use linerate_core::session::StreamEvent;
-use linerate_core::stats::Tally;
+use linerate_core::stats::Sample;
 use linerate_core::test::StreamId;
 use linerate_core::time::Instant;
 use socket2::Socket;
@@ -34,7 +34,7 @@ pub(super) enum Order {
 pub(super) struct Shared {
     order: AtomicU8,
     wake: Wake,
-    tally: Mutex<Tally>,
+    sample: Mutex<Sample>,
 }
 
 impl Shared {
@@ -42,7 +42,7 @@ impl Shared {
         Ok(Self {
             order: AtomicU8::new(Order::Run as u8),
             wake: Wake::new()?,
-            tally: Mutex::new(Tally::default()),
+            sample: Mutex::new(Sample::default()),
         })
     }
 
@@ -52,9 +52,9 @@ impl Shared {
         self.wake.wake();
     }
 
-    /// The last published tally.
-    pub(super) fn tally(&self) -> Tally {
-        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The last published counts.
+    pub(super) fn sample(&self) -> Sample {
+        *self.sample.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Context {
     pub(super) clock: Clock,
     shared: Arc<Shared>,
     events: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
-    /// Taken when the final tally is published.
+    /// Taken when the final counts are published.
     stopped: Option<oneshot::Sender<()>>,
     publish_due: Instant,
 }
@@ -94,22 +94,22 @@ impl Context {
         self.shared.order.load(Ordering::Acquire) == Order::Close as u8
     }
 
-    /// Publishes the tally if the last time is long enough ago.
-    pub(super) fn publish_if_due(&mut self, now: Instant, tally: impl FnOnce() -> Tally) {
+    /// Publishes the counts if the last time is long enough ago.
+    pub(super) fn publish_if_due(&mut self, now: Instant, sample: impl FnOnce() -> Sample) {
         if now >= self.publish_due {
             self.publish_due = now + PUBLISH_INTERVAL;
-            self.publish(tally());
+            self.publish(sample());
         }
     }
 
-    /// Publishes the tally.
-    pub(super) fn publish(&self, tally: Tally) {
-        *self.shared.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
+    /// Publishes the counts.
+    pub(super) fn publish(&self, sample: Sample) {
+        *self.shared.sample.lock().unwrap_or_else(PoisonError::into_inner) = sample;
     }
 
-    /// Publishes the last tally and tells whoever waits for it.
-    pub(super) fn publish_final(&mut self, tally: Tally) {
-        self.publish(tally);
+    /// Publishes the last counts and tells whoever waits for it.
+    pub(super) fn publish_final(&mut self, sample: Sample) {
+        self.publish(sample);
         if let Some(stopped) = self.stopped.take() {
             // Nobody waits when the streams were dropped.
             let _ = stopped.send(());

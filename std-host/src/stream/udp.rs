@@ -23,32 +23,32 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
     let mut flow = SendFlow::new(context.clock.now(), plan);
     while context.is_running() {
         let now = context.clock.now();
-        context.publish_if_due(now, || flow.tally());
+        context.publish_if_due(now, || flow.sample());
         let result = match flow.poll_step(now) {
             Step::Send { bytes } => {
                 let count = bytes / datagram.len() as u64;
                 send_batch(&context, &mut flow, &mut datagram, count)
             }
             Step::Wait { until } => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 context.wait(Interest::Nothing, Some(until));
                 continue;
             }
             Step::Done => {
-                context.publish(flow.tally());
+                context.publish(flow.sample());
                 context.report(StreamEvent::LimitReached);
                 context.wait_for_stop();
                 break;
             }
         };
         let Err(error) = result else { continue };
-        context.publish(flow.tally());
+        context.publish(flow.sample());
         if !overcome(&context, Interest::Write, &error) {
             context.report(StreamEvent::Closed);
             context.wait_for_stop();
         }
     }
-    context.publish_final(flow.tally());
+    context.publish_final(flow.sample());
     context.wait_for_close();
 }
 
@@ -77,17 +77,17 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
         let result = receive_batch(&context, &mut flow, &mut buffer);
         let Err(error) = result else {
             let now = context.clock.now();
-            context.publish_if_due(now, || flow.tally());
+            context.publish_if_due(now, || flow.sample());
             continue;
         };
-        context.publish(flow.tally());
+        context.publish(flow.sample());
         if !overcome(&context, Interest::Read, &error) {
             context.report(StreamEvent::Closed);
             context.wait_for_stop();
         }
     }
     drain(&context, &mut flow, &mut buffer);
-    context.publish_final(flow.tally());
+    context.publish_final(flow.sample());
     discard(&context, &mut buffer);
 }
 

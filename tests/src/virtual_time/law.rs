@@ -44,7 +44,7 @@ pub fn check_complete(pair: &Pair, label: &str) {
         let remote = summary.remote.expect("results were exchanged");
         assert_eq!(told(&far.local, far.role), told(&remote, far.role), "{label}: {end:?} heard");
         if summary.role == Role::Receiver {
-            check_loss(pair, end, index, &summary, label);
+            check_loss(pair, index, &summary, label);
         }
         if pair.setup().settings.omit_secs == 0 {
             let truth = &pair.streams[index].truth;
@@ -64,11 +64,10 @@ fn told(side: &SideSummary, role: Role) -> impl PartialEq + std::fmt::Debug + us
 }
 
 /// A receiver's counts of datagrams are what the network knows.
-fn check_loss(pair: &Pair, end: End, index: usize, summary: &StreamSummary, label: &str) {
+fn check_loss(pair: &Pair, index: usize, summary: &StreamSummary, label: &str) {
     let stream = &pair.streams[index];
     let Some(link) = stream.link_counts() else { return };
-    let log = pair.log(end);
-    let omitted = log.omitted_datagrams.as_ref().map_or(0, |counts| counts[index]);
+    let omitted = stream.truth.omitted;
     let (from, missing) = stream.truth.highest_and_lost(omitted);
     let (to, lost) = stream.truth.highest_and_lost(stream.truth.taken.len());
     let datagrams = summary.local.datagrams;
@@ -137,7 +136,7 @@ fn check_intervals(pair: &Pair, end: End, label: &str) {
         let parts = log.intervals.iter().filter(|interval| !interval.omitted);
         let parts: Vec<_> = parts.map(|interval| interval.streams[index]).collect();
         // A test that ends within its omitted start has no measured part.
-        if pair.setup().settings.omit_secs > 0 && log.omitted_datagrams.is_none() {
+        if pair.setup().settings.omit_secs > 0 && log.count(Event::OmitEnded) == 0 {
             return;
         }
         let bytes: u64 = parts.iter().map(|part| part.bytes).sum();

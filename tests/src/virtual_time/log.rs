@@ -6,7 +6,6 @@ use linerate_core::session::{Action, Ending, Event};
 use linerate_core::time::Instant;
 
 use super::endpoint::Endpoint;
-use super::stream::Stream;
 
 /// One interval of all streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +25,6 @@ pub struct Log {
     pub events: Vec<(Instant, Event)>,
     /// All intervals.
     pub intervals: Vec<Interval>,
-    /// How many datagrams each stream's receiver had taken when the omitted start ended.
-    pub omitted_datagrams: Option<Vec<usize>>,
     /// How it ended, and when on the network's clock.
     pub finished: Option<(Instant, Ending)>,
     /// Whatever the session still wanted of its streams once they were measured, and whatever it
@@ -36,13 +33,7 @@ pub struct Log {
 }
 
 impl Log {
-    pub(super) fn record(
-        &mut self,
-        now: Instant,
-        streams: &[Stream],
-        event: Event,
-        session: &dyn Endpoint,
-    ) {
+    pub(super) fn record(&mut self, now: Instant, event: Event, session: &dyn Endpoint) {
         if self.finished.is_some() {
             self.too_late.push(format!("{event:?}"));
         }
@@ -53,12 +44,8 @@ impl Log {
                 let streams = (0..accounts.streams().len()).filter_map(|i| accounts.interval(i));
                 self.intervals.push(Interval { span, omitted, streams: streams.collect() });
             }
-            Event::OmitEnded => {
-                let taken = streams.iter().map(|stream| stream.truth.taken.len());
-                self.omitted_datagrams = Some(taken.collect());
-            }
             Event::Finished(ending) => self.finished = Some((now, ending)),
-            Event::Agreed | Event::Started | Event::Measured => {}
+            Event::Agreed | Event::Started | Event::OmitEnded | Event::Measured => {}
         }
     }
 

@@ -223,7 +223,7 @@ impl Pair {
     fn drain(&mut self, end: End) {
         self.send_control(end);
         let now = self.now;
-        let Self { client, server, logs, todo, streams, .. } = self;
+        let Self { client, server, logs, todo, .. } = self;
         let session: &mut dyn Endpoint = match (end, server) {
             (End::Client, _) => &mut **client,
             (End::Server, Some(server)) => &mut **server,
@@ -238,7 +238,7 @@ impl Pair {
             todo.push_back((end, action));
         }
         while let Some(event) = session.poll_event() {
-            log.record(now, streams, event, session);
+            log.record(now, event, session);
         }
     }
 

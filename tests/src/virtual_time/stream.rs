@@ -37,6 +37,7 @@ struct Sending {
 
 struct Receiving {
     flow: Box<ReceiveFlow<WINDOW_WORDS>>,
+    omit_until: Option<Instant>,
     counting: bool,
 }
 
@@ -71,6 +72,8 @@ pub struct Truth {
     pub sent_datagrams: u64,
     /// Places of the datagrams that the receiver took while it counted, in order of arrival.
     pub taken: Vec<u64>,
+    /// How many of them came before the end of the omitted start.
+    pub omitted: usize,
     /// Bytes that the receiver took while it counted.
     pub taken_bytes: u64,
 }
@@ -142,7 +145,7 @@ impl Stream {
             self.send = Some(Sending { flow, plan, stopped: false, limit_told: false });
         } else {
             let flow = Box::new(ReceiveFlow::new(&plan));
-            self.receive = Some(Receiving { flow, counting: true });
+            self.receive = Some(Receiving { flow, omit_until: plan.omit_until, counting: true });
             for payload in std::mem::take(&mut self.early) {
                 self.arrive(own, payload);
             }
@@ -163,10 +166,10 @@ impl Stream {
     /// What `end` has counted.
     pub fn sample(&self, end: End) -> Sample {
         if end != self.sender {
-            let tally = self.receive.as_ref().map(|receiving| receiving.flow.tally());
-            return Sample { tally: tally.unwrap_or_default(), tcp: None };
+            let sample = self.receive.as_ref().map(|receiving| receiving.flow.sample());
+            return sample.unwrap_or_default();
         }
-        let tally = self.send.as_ref().map(|sending| sending.flow.tally()).unwrap_or_default();
+        let sample = self.send.as_ref().map(|sending| sending.flow.sample()).unwrap_or_default();
         let tcp = match &self.network {
             Network::Datagrams(_) => None,
             Network::Bytes(pipe) => Some(TcpStats {
@@ -176,7 +179,7 @@ impl Stream {
                 ..TcpStats::default()
             }),
         };
-        Sample { tally, tcp }
+        Sample { tcp, ..sample }
     }
 
     /// One step of the sender at `now`, which is `own` on its clock.
@@ -238,6 +241,9 @@ impl Stream {
             Payload::Datagram { head, len, place } => {
                 receiving.flow.handle_datagram(own, &head, len);
                 self.truth.taken.push(place);
+                if receiving.omit_until.is_some_and(|until| own < until) {
+                    self.truth.omitted += 1;
+                }
                 self.truth.taken_bytes += len as u64;
             }
         }

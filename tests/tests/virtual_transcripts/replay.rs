@@ -124,8 +124,10 @@ impl<P: Player> Replay<P> {
             Action::Prepare => self.session.prepare(now, self.admission),
             Action::Sample => {
                 let tally = Tally { bytes: 30_000, packets: 6, ..Tally::default() };
-                let samples =
-                    vec![Sample { tally, tcp: None }; self.session.settings().stream_count()];
+                let samples = vec![
+                    Sample { tally, ..Sample::default() };
+                    self.session.settings().stream_count()
+                ];
                 self.session.handle_samples(now, &samples, CpuTimes::default());
             }
             Action::CollectOutput => {
