@@ -114,6 +114,7 @@ const fn session_exit_code(error: &SessionError) -> ExitCode {
         SessionError::Peer(_)
         | SessionError::ControlClosed(_)
         | SessionError::TimedOut(_)
+        | SessionError::StreamsLost
         | SessionError::Stream { .. } => ExitCode::Partial,
     }
 }

@@ -34,6 +34,8 @@ pub enum SessionError {
     ControlClosed(Phase),
     /// Nothing came in time.
     TimedOut(Timer),
+    /// All data streams broke before the end; what they moved is measured and exchanged.
+    StreamsLost,
     /// A data stream could not be opened.
     Stream {
         /// Which.
@@ -113,6 +115,7 @@ impl fmt::Display for SessionError {
                 write!(f, "control socket has closed unexpectedly while {phase}")
             }
             Self::TimedOut(timer) => write!(f, "timed out: {timer}"),
+            Self::StreamsLost => f.write_str("all data streams broke before the end of the test"),
             Self::Stream { id, .. } => {
                 write!(f, "unable to connect stream {}", id.number())
             }

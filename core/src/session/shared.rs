@@ -31,6 +31,7 @@ pub struct Shared<const N: usize> {
     began: Option<Instant>,
     next_interval: Instant,
     stopping: Option<Conclusion>,
+    streams_lost: bool,
 }
 
 /// Why a sample was asked for.
@@ -86,6 +87,7 @@ impl<const N: usize> Shared<N> {
             began: None,
             next_interval: Instant::ZERO,
             stopping: None,
+            streams_lost: false,
         }
     }
 
@@ -214,7 +216,11 @@ impl<const N: usize> Shared<N> {
             && senders().any(|s| s.state() == StreamState::LimitReached);
         let none_left = streams().all(|s| s.state() != StreamState::Flowing);
         match self.end {
-            End::Client if all_sent || none_left => self.stop(Conclusion::Results),
+            End::Client if all_sent => self.stop(Conclusion::Results),
+            End::Client if none_left => {
+                self.streams_lost = true;
+                self.stop(Conclusion::Results);
+            }
             End::Server if none_left => self.await_step(now),
             _ => {}
         }
@@ -259,6 +265,8 @@ impl<const N: usize> Shared<N> {
         self.samples_wanted.clear();
         self.act(Action::CloseStreams);
         self.act(Action::CloseControl);
+        let is_cut_short = self.streams_lost && ending == Ending::Complete;
+        let ending = if is_cut_short { Ending::Failed(SessionError::StreamsLost) } else { ending };
         self.tell(Event::Finished(ending));
     }
 

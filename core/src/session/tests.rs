@@ -375,6 +375,23 @@ fn a_test_that_ends_within_its_omitted_start_measured_nothing() {
 }
 
 #[test]
+fn a_test_that_lost_its_streams_is_exchanged_but_not_called_complete() {
+    let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 1), None, None);
+    while pair.client.phase() != Phase::Running {
+        pair.drain();
+        assert!(pair.carry(), "the exchange gets to the running test");
+    }
+    pair.drain();
+    pair.now = Instant::from_nanos(2_000_000_000);
+    pair.client.handle_stream(pair.now, StreamId::from_index(0), StreamEvent::Closed);
+    pair.run();
+    assert_eq!(pair.ending("client"), Some(Ending::Failed(SessionError::StreamsLost)));
+    assert_eq!(pair.ending("server"), Some(Ending::Complete));
+    let summary = pair.client.accounts().summary(0).expect("a stream");
+    assert_eq!(summary.remote.map(|side| side.bytes), Some(2_000_000));
+}
+
+#[test]
 fn a_client_ends_a_test_that_has_no_streams_left() {
     for direction in [Direction::Forward, Direction::Reverse, Direction::Bidirectional] {
         let mut settings = settings(Protocol::Tcp, direction, 2);
