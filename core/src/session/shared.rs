@@ -135,7 +135,7 @@ impl<const N: usize> Shared<N> {
             self.timers.arm(Timer::Omit, self.omit_until(now));
         }
         self.next_interval = now;
-        self.arm_interval();
+        self.arm_interval(now);
         self.arm_ends(self.omit_until(now));
     }
 
@@ -174,7 +174,7 @@ impl<const N: usize> Shared<N> {
     }
 
     /// The timers of a running test; `true` if this was one of them.
-    pub(super) fn on_test_timer(&mut self, timer: Timer) -> bool {
+    pub(super) fn on_test_timer(&mut self, now: Instant, timer: Timer) -> bool {
         match timer {
             Timer::Omit => {
                 // The interval that ends with it begins anew after it.
@@ -183,7 +183,7 @@ impl<const N: usize> Shared<N> {
             }
             Timer::Interval => {
                 self.want_sample(Purpose::Interval);
-                self.arm_interval();
+                self.arm_interval(now);
             }
             Timer::ReceiveCheck => self.want_sample(Purpose::ReceiveCheck),
             Timer::TestEnd => self.stop(Conclusion::Results),
@@ -272,7 +272,7 @@ impl<const N: usize> Shared<N> {
         self.accounts.end_omit(now);
         self.tell(Event::OmitEnded);
         self.next_interval = now;
-        self.arm_interval();
+        self.arm_interval(now);
     }
 
     /// Ends the test when the receivers have what was asked for, else looks again when, at the rate
@@ -313,10 +313,14 @@ impl<const N: usize> Shared<N> {
         }
     }
 
-    /// Intervals end on a grid from the start of their phase, so that they do not drift.
-    fn arm_interval(&mut self) {
-        if let Some(interval_ns) = self.interval_ns {
-            self.next_interval = self.next_interval.plus_nanos(interval_ns);
+    /// Intervals end on a grid from the start of their phase, so that they do not drift. Those that
+    /// the caller slept through become one.
+    fn arm_interval(&mut self, now: Instant) {
+        let Some(interval_ns) = self.interval_ns else { return };
+        let missed = now.nanos_since(self.next_interval) / interval_ns;
+        let step_ns = interval_ns.saturating_mul(missed.saturating_add(1));
+        self.next_interval = self.next_interval.plus_nanos(step_ns);
+        if self.next_interval > now {
             self.timers.arm(Timer::Interval, self.next_interval);
         }
     }

@@ -73,6 +73,15 @@ impl Pair {
         }
     }
 
+    /// Runs until the client's clock does.
+    fn run_to_running(&mut self) {
+        while self.client.phase() != Phase::Running {
+            self.drain();
+            assert!(self.carry(), "the exchange gets to the running test");
+        }
+        self.drain();
+    }
+
     fn drain(&mut self) {
         loop {
             let (now, count) = (self.now, self.client.settings().stream_count());
@@ -229,6 +238,27 @@ fn intervals_end_with_the_omitted_start_and_with_the_test() {
 }
 
 #[test]
+fn intervals_that_a_caller_slept_through_are_not_made_up_one_by_one() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.limits.seconds = None;
+    let mut pair = Pair::with_interval(settings, Some(Duration::from_nanos(2)));
+    pair.run_to_running();
+    // Two nanoseconds are as good as a month of tenths of a second, and the end of time is beyond
+    // every grid.
+    let hour = 3_600_000_000_000;
+    for (now, next) in [(hour, Some(hour + 2)), (hour + 3, Some(hour + 4)), (u64::MAX, None)] {
+        pair.client.handle_timeout(Instant::from_nanos(now));
+        let actions: Vec<_> = core::iter::from_fn(|| pair.client.poll_action()).collect();
+        assert_eq!(actions, [Action::Sample]);
+        let expected = next.map(|at| (Timer::Interval, Instant::from_nanos(at)));
+        assert_eq!(pair.client.poll_timeout(), expected);
+        let samples = [Sample::default()];
+        pair.client.handle_samples(Instant::from_nanos(now), &samples, CpuTimes::default());
+        while pair.client.poll_event().is_some() {}
+    }
+}
+
+#[test]
 fn a_silent_server_is_given_up_in_time() {
     let settings = settings(Protocol::Tcp, Direction::Forward, 1);
     let mut pair = Pair::new(settings, None, None);
@@ -245,11 +275,7 @@ fn a_silent_server_is_given_up_in_time() {
 #[test]
 fn an_interrupt_is_measured_and_told_to_the_other_end() {
     let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 1), None, None);
-    while pair.client.phase() != Phase::Running {
-        pair.drain();
-        assert!(pair.carry(), "the exchange gets to the running test");
-    }
-    pair.drain();
+    pair.run_to_running();
     pair.now = Instant::from_nanos(1_500_000_000);
     pair.client.handle_command(Command::Interrupt);
     pair.run();

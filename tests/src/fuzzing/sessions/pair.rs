@@ -26,12 +26,12 @@ pub(super) enum Weather {
 
 /// Runs a test between them; in fair weather it completes at both ends.
 pub(super) fn run(input: &mut Input<'_>, weather: Weather) {
-    let mut pair = Pair::new(input);
+    let mut pair = Pair::new(input, weather);
     for _ in 0..MOST_OPERATIONS {
         if input.is_empty() {
             break;
         }
-        pair.happen(input, weather);
+        pair.happen(input);
     }
     pair.run_to_end();
     let endings = (pair.client.finished, pair.server.finished);
@@ -54,11 +54,12 @@ struct Pair {
     /// Each end knows that the other has closed.
     closed: [bool; 2],
     accepted: usize,
+    weather: Weather,
     now: Instant,
 }
 
 impl Pair {
-    fn new(input: &mut Input<'_>) -> Self {
+    fn new(input: &mut Input<'_>, weather: Weather) -> Self {
         let mut settings = test::settings(input);
         if settings.limits == Default::default() {
             settings.limits.seconds = Some(1);
@@ -78,11 +79,12 @@ impl Pair {
             to_client: VecDeque::new(),
             closed: [false; 2],
             accepted: 0,
+            weather,
             now: Instant::ZERO,
         }
     }
 
-    fn happen(&mut self, input: &mut Input<'_>, weather: Weather) {
+    fn happen(&mut self, input: &mut Input<'_>) {
         let choice = input.byte();
         match choice % 16 {
             0 | 1 => self.carry_to_server(usize::from(choice >> 4) + 1),
@@ -100,7 +102,7 @@ impl Pair {
                 self.client.fire(self.now);
                 self.server.fire(self.now);
             }
-            _ if weather == Weather::Fair => {}
+            _ if self.weather == Weather::Fair => {}
             11 => self.damage(input, choice),
             12 => self.jump(),
             13 => self.disturb_stream(input, choice),
@@ -133,7 +135,8 @@ impl Pair {
         if self.accepted < self.client.owed.opened {
             let accepted = self.server.input(|server| server.handle_stream_accepted(self.now));
             self.accepted += 1;
-            if let Some((id, role)) = accepted {
+            if self.weather == Weather::Fair {
+                let (id, role) = accepted.expect("the server waits for it");
                 let settings = self.client.session.settings();
                 assert_eq!(role.opposite(), settings.role(End::Client, id.index()));
             }
