@@ -244,7 +244,7 @@ impl<const N: usize, const T: usize> Server<N, T> {
             (_, Some(Phase::Over)) => {
                 shared.fail(SessionError::Terminated(End::Client), Parting::Nothing);
             }
-            (_, Some(Phase::Results)) => shared.stop(Conclusion::Results),
+            (ControlCode::TestEnd, Some(_)) => shared.stop(Conclusion::Results),
             (_, Some(_)) => {}
         }
     }

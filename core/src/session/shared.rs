@@ -278,6 +278,10 @@ impl<const N: usize> Shared<N> {
     /// Ends the test when the receivers have what was asked for, else looks again when, at the rate
     /// so far, half of the rest is there.
     fn on_receive_check(&mut self, now: Instant, samples: &[Sample]) {
+        // The sample may come after another reason to stop.
+        if self.stopping.is_some() {
+            return;
+        }
         let limits = self.settings.limits;
         let (bytes, blocks) = self.accounts.received(samples);
         let share = |got: u64, limit: Option<u64>| limit.map(|limit| (got, limit));
@@ -316,7 +320,9 @@ impl<const N: usize> Shared<N> {
     /// Intervals end on a grid from the start of their phase, so that they do not drift. Those that
     /// the caller slept through become one.
     fn arm_interval(&mut self, now: Instant) {
-        let Some(interval_ns) = self.interval_ns else { return };
+        let Some(interval_ns) = self.interval_ns.filter(|_| self.stopping.is_none()) else {
+            return;
+        };
         let missed = now.nanos_since(self.next_interval) / interval_ns;
         let step_ns = interval_ns.saturating_mul(missed.saturating_add(1));
         self.next_interval = self.next_interval.plus_nanos(step_ns);

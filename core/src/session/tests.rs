@@ -6,11 +6,12 @@ use std::vec;
 use std::vec::Vec;
 
 use super::*;
+use crate::protocol::code::ControlCode;
 use crate::protocol::cookie::Cookie;
 use crate::protocol::extension::Offer;
 use crate::protocol::parameters::ClientText;
 use crate::stats::{CpuTimes, Sample, Tally};
-use crate::test::{Direction, Protocol, TestSettings};
+use crate::test::{Direction, Limits, Protocol, TestSettings};
 use crate::time::Instant;
 
 const N: usize = 8;
@@ -256,6 +257,51 @@ fn intervals_that_a_caller_slept_through_are_not_made_up_one_by_one() {
         pair.client.handle_samples(Instant::from_nanos(now), &samples, CpuTimes::default());
         while pair.client.poll_event().is_some() {}
     }
+}
+
+#[test]
+fn a_late_sample_starts_nothing_in_a_test_that_is_over() {
+    let limits = Limits { seconds: None, bytes: Some(1 << 40), blocks: None };
+    let reverse = settings(Protocol::Tcp, Direction::Reverse, 1);
+    let cases = [
+        (Timer::ReceiveCheck, TestSettings { limits, ..reverse }),
+        (Timer::Omit, TestSettings { omit_secs: 1, ..reverse }),
+    ];
+    for (timer, settings) in cases {
+        let mut pair = Pair::with_interval(settings, Some(Duration::from_secs(3)));
+        pair.run_to_running();
+        let (next, at) = pair.client.poll_timeout().expect("the test runs");
+        assert_eq!(next, timer);
+        pair.client.handle_timeout(at);
+        assert_eq!(pair.client.poll_action(), Some(Action::Sample));
+        pair.client.handle_command(Command::Interrupt);
+        let actions: Vec<_> = core::iter::from_fn(|| pair.client.poll_action()).collect();
+        assert_eq!(actions, [Action::StopStreams, Action::Sample]);
+        pair.client.handle_samples(at, &[Sample::default()], CpuTimes::default());
+        assert_eq!(pair.client.poll_timeout(), None, "{timer:?}");
+    }
+}
+
+#[test]
+fn an_echoed_start_does_not_end_a_measured_test_again() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.server_output = true;
+    let mut pair = Pair::new(settings, None, None);
+    pair.run_to_running();
+    let Pair { server, now, .. } = &mut pair;
+    let mut actions_after = |code: ControlCode| {
+        server.handle_control(*now, &[code.byte()]);
+        let mut actions: Vec<_> = core::iter::from_fn(|| server.poll_action()).collect();
+        if actions.contains(&Action::Sample) {
+            server.handle_samples(*now, &[Sample::default()], CpuTimes::default());
+            actions.extend(core::iter::from_fn(|| server.poll_action()));
+        }
+        while server.poll_event().is_some() {}
+        actions
+    };
+    let ends = [Action::StopStreams, Action::Sample, Action::CloseStreams, Action::CollectOutput];
+    assert_eq!(actions_after(ControlCode::TestEnd), ends);
+    assert_eq!(actions_after(ControlCode::TestStart), []);
 }
 
 #[test]
