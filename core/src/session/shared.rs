@@ -25,7 +25,7 @@ pub struct Shared<const N: usize> {
     pub(super) congestion: Option<String<16>>,
     actions: Deque<Action, 8>,
     events: Deque<Event, 8>,
-    samples_wanted: Deque<Purpose, 4>,
+    samples_wanted: Deque<Purpose, { Purpose::COUNT }>,
     interval_ns: Option<u64>,
     began: Option<Instant>,
     next_interval: Instant,
@@ -40,6 +40,11 @@ enum Purpose {
     OmitEnd,
     ReceiveCheck,
     Final,
+}
+
+impl Purpose {
+    /// Each is wanted once at a time.
+    const COUNT: usize = 5;
 }
 
 /// What follows once the test is measured.
@@ -253,7 +258,8 @@ impl<const N: usize> Shared<N> {
 
     fn want_sample(&mut self, purpose: Purpose) {
         let is_queued = self.samples_wanted.iter().any(|&queued| queued == purpose);
-        if !is_queued && self.samples_wanted.push_back(purpose).is_ok() {
+        if !is_queued {
+            self.samples_wanted.push_back(purpose).expect("room for each purpose once");
             self.act(Action::Sample);
         }
     }

@@ -283,6 +283,39 @@ fn a_late_sample_starts_nothing_in_a_test_that_is_over() {
 }
 
 #[test]
+fn the_last_sample_is_asked_for_however_many_are_owed() {
+    let limits = Limits { seconds: None, bytes: Some(1), blocks: None };
+    let reverse = settings(Protocol::Tcp, Direction::Reverse, 1);
+    let settings = TestSettings { limits, omit_secs: 1, ..reverse };
+    let mut pair = Pair::with_interval(settings, Some(Duration::from_millis(900)));
+    while pair.client.phase() != Phase::Starting {
+        pair.drain();
+        assert!(pair.carry(), "the exchange gets to the start of the test");
+    }
+    let client = &mut pair.client;
+    client.handle_control(
+        pair.now,
+        &[ControlCode::TestStart.byte(), ControlCode::TestRunning.byte()],
+    );
+    let mut samples = 0;
+    let mut count = |client: &mut ClientSession<'_, N>| {
+        let actions = core::iter::from_fn(|| client.poll_action());
+        samples += actions.filter(|&action| action == Action::Sample).count();
+        while client.poll_event().is_some() {}
+        samples
+    };
+    assert_eq!(count(client), 1, "for the CPU times at the start");
+    for (timer, owed) in [(Timer::Interval, 2), (Timer::Omit, 3), (Timer::ReceiveCheck, 4)] {
+        let (next, at) = client.poll_timeout().expect("the test runs");
+        assert_eq!(next, timer);
+        client.handle_timeout(at);
+        assert_eq!(count(client), owed);
+    }
+    client.handle_command(Command::Interrupt);
+    assert_eq!(count(client), 5);
+}
+
+#[test]
 fn an_echoed_start_does_not_end_a_measured_test_again() {
     let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
     settings.server_output = true;
