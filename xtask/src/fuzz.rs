@@ -134,7 +134,7 @@ fn start(program: &Path, name: &str, seconds: u32) -> Result<Child, String> {
     let log = fs::File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
     driver(program, name)
         .arg(format!("-max_total_time={seconds}"))
-        .args(["-timeout=5", "-print_final_stats=1", "-use_value_profile=1"])
+        .args(["-timeout=10", "-print_final_stats=1", "-use_value_profile=1"])
         .arg(format!("-artifact_prefix={}/", log_folder(name).display()))
         .arg(found)
         .arg(corpus(name))
@@ -155,7 +155,7 @@ fn minimize(names: &[String]) -> Result<(), String> {
     let program = build()?;
     for name in names {
         let mut merge = driver(&program, name);
-        merge.args(["-merge=1", "-timeout=5"]).arg(corpus(name)).arg(found(name));
+        merge.args(["-merge=1", "-timeout=10"]).arg(corpus(name)).arg(found(name));
         done("merge", merge.stdout(Stdio::null()).stderr(Stdio::null()))?;
     }
     Ok(())

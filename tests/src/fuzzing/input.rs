@@ -2,6 +2,7 @@
 //! input means something and a shorter one means less.
 
 /// The rest of the bytes.
+#[derive(Clone)]
 pub(super) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {

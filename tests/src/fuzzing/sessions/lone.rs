@@ -1,4 +1,5 @@
-//! One end whose peer, adapter and network do anything at any time.
+//! One end whose peer, adapter and network do anything at any time. Each run hands back what the end
+//! said, so that runs which cut the peer's bytes differently can be compared.
 
 use std::time::Duration;
 
@@ -6,20 +7,22 @@ use linerate_core::protocol::code::{ControlCode, ServerError};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::{Offer, OutgoingExtension};
 use linerate_core::session::{
-    Admission, ClientSession, Command, Exchange, Phase, ServerSession, StreamEvent,
+    Admission, ClientConfig, ClientSession, Command, Deadlines, Exchange, Phase, Server,
+    ServerConfig, ServerSession, StreamEvent,
 };
 use linerate_core::test::StreamId;
 use linerate_core::time::Instant;
 
 use super::super::documents::{framed, written};
-use super::super::input::Input;
+use super::super::input::{Chunks, Input};
 use super::test::{self, N};
-use super::watched::Watched;
+use super::watched::{Said, Watched};
 
 /// A client, and a server that does not exist.
-pub(super) fn client(input: &mut Input<'_>) {
+pub(super) fn client(input: &mut Input<'_>, chunks: Chunks) -> Said {
     let settings = test::settings(input);
-    let config = test::client(settings, interval(input));
+    let (interval, deadlines) = times(input);
+    let config = ClientConfig { deadlines, ..test::client(settings, interval) };
     let cookie = Cookie::from_random([7; Cookie::LEN - 1]);
     let session = ClientSession::<N>::new(Instant::ZERO, config, cookie).expect("few streams");
     let mut end = Watched::new(session);
@@ -29,7 +32,7 @@ pub(super) fn client(input: &mut Input<'_>) {
         match choice % 16 {
             0..4 => {
                 let bytes = from_server(input, choice >> 4);
-                end.input(|session| session.handle_control(now, &bytes));
+                end.give_control(now, &bytes, chunks);
             }
             4 => {
                 if let Some(id) = end.owed.open.take() {
@@ -39,15 +42,13 @@ pub(super) fn client(input: &mut Input<'_>) {
             _ => anything(&mut end, input, choice, &mut now),
         }
     }
-    finish(end, now, |end, _| {
-        end.owed.open = None;
-    });
+    finish(end, now, |_, _| {})
 }
 
 /// A server, and a client that does not exist.
-pub(super) fn server(input: &mut Input<'_>) {
-    let interval = interval(input);
-    let config = test::server(input, interval);
+pub(super) fn server(input: &mut Input<'_>, chunks: Chunks) -> Said {
+    let (interval, deadlines) = times(input);
+    let config = ServerConfig { deadlines, ..test::server(input, interval) };
     let mut end = Watched::new(ServerSession::<N, 64>::new(Instant::ZERO, config));
     let mut now = Instant::ZERO;
     while !input.is_empty() {
@@ -55,7 +56,7 @@ pub(super) fn server(input: &mut Input<'_>) {
         match choice % 16 {
             0..4 => {
                 let bytes = from_client(input, choice >> 4);
-                end.input(|session| session.handle_control(now, &bytes));
+                end.give_control(now, &bytes, chunks);
             }
             4 => accept(&mut end, now),
             5 => {
@@ -80,7 +81,7 @@ pub(super) fn server(input: &mut Input<'_>) {
         if end.owed.output {
             end.give_output(now, None);
         }
-    });
+    })
 }
 
 /// What may happen to either end.
@@ -128,7 +129,7 @@ fn anything<E: Exchange<N>>(
     }
 }
 
-fn accept<const T: usize>(end: &mut Watched<linerate_core::session::Server<N, T>>, now: Instant) {
+fn accept<const T: usize>(end: &mut Watched<Server<N, T>>, now: Instant) {
     let waits = end.session.phase() == Phase::Streams;
     let accepted = end.input(|session| session.handle_stream_accepted(now));
     assert_eq!(accepted.is_some(), waits, "a stream is taken while streams are missing");
@@ -139,7 +140,7 @@ fn finish<E: Exchange<N>>(
     mut end: Watched<E>,
     mut now: Instant,
     answer: impl Fn(&mut Watched<E>, Instant),
-) {
+) -> Said {
     for step in 0.. {
         answer(&mut end, now);
         while end.owed.samples > 0 {
@@ -165,6 +166,7 @@ fn finish<E: Exchange<N>>(
     }
     let rest = end.take_control(MOST_BYTES, b"\"server_output_text\":\"\"");
     assert!(rest.len() < MOST_BYTES, "what is left to send has an end");
+    end.said
 }
 
 const STEPS_IN_TIME: u32 = 20;
@@ -174,14 +176,28 @@ const MOST_STEPS: u32 = 40;
 const DAYS_NS: u64 = 200_000 * 1_000_000_000;
 const MOST_BYTES: usize = 1 << 16;
 
-/// Length of the report intervals, also ones that no command line would take.
-fn interval(input: &mut Input<'_>) -> Option<Duration> {
-    [
-        None,
-        Some(Duration::from_secs(1)),
-        Some(Duration::from_millis(1)),
-        Some(Duration::from_nanos(1)),
-    ][usize::from(input.below(4))]
+/// Length of the report intervals, also ones that no command line would take; and deadlines.
+fn times(input: &mut Input<'_>) -> (Option<Duration>, Deadlines) {
+    let choice = input.byte();
+    let interval = match choice & 3 {
+        0 => None,
+        1 => Some(Duration::from_secs(1)),
+        2 => Some(Duration::from_millis(1)),
+        _ => Some(Duration::from_nanos(1)),
+    };
+    let all = |ns| Deadlines {
+        greeting_ns: ns,
+        step_ns: ns,
+        streams_ns: ns,
+        grace_ns: ns,
+        linger_ns: ns,
+    };
+    let deadlines = match choice >> 2 & 3 {
+        1 => all(0),
+        2 => all(u64::MAX),
+        _ => Deadlines::default(),
+    };
+    (interval, deadlines)
 }
 
 /// Any bytes, or what a server may say, in or out of turn.

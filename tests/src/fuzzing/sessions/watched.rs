@@ -9,6 +9,7 @@ use linerate_core::stats::CpuTimes;
 use linerate_core::test::StreamId;
 use linerate_core::time::Instant;
 
+use super::super::input::Chunks;
 use super::test::{N, samples};
 
 /// A session, what it has said so far, and what it waits for.
@@ -23,6 +24,14 @@ pub(super) struct Watched<E> {
     measured: bool,
     omit_ended: bool,
     last_interval: Option<(Span, bool)>,
+    pub(super) said: Said,
+}
+
+/// All that a session has said.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    actions: Vec<Action>,
+    events: Vec<Event>,
 }
 
 /// What the adapter has been asked for and not yet answered.
@@ -49,6 +58,7 @@ impl<E: Exchange<N>> Watched<E> {
             measured: false,
             omit_ended: false,
             last_interval: None,
+            said: Said::default(),
         };
         watched.drain();
         watched
@@ -59,6 +69,14 @@ impl<E: Exchange<N>> Watched<E> {
         let answer = input(&mut self.session);
         self.drain();
         answer
+    }
+
+    /// Bytes from the peer, cut like this.
+    pub(super) fn give_control(&mut self, now: Instant, mut bytes: &[u8], mut chunks: Chunks) {
+        while !bytes.is_empty() {
+            let chunk = chunks.next(&mut bytes);
+            self.input(|session| session.handle_control(now, chunk));
+        }
     }
 
     /// Lets the timers fire; none that is due is left.
@@ -106,10 +124,12 @@ impl<E: Exchange<N>> Watched<E> {
     fn drain(&mut self) {
         while let Some(action) = self.session.poll_action() {
             assert!(!self.control_closed, "{action:?} after the last action");
+            self.said.actions.push(action);
             self.on_action(action);
         }
         while let Some(event) = self.session.poll_event() {
             assert!(self.finished.is_none(), "{event:?} after the last event");
+            self.said.events.push(event);
             self.on_event(event);
         }
         let is_over = self.session.phase() == Phase::Over;
