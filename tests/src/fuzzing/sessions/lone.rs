@@ -153,7 +153,9 @@ fn finish<E: Exchange<N>>(
         match end.session.poll_timeout() {
             // An endless test has intervals without end, and one of a day has many.
             Some((_, at)) if step < STEPS_IN_TIME => now = at.max(now).plus_nanos(1),
-            Some(_) if step < STEPS_TO_INTERRUPT => now = now.plus_nanos(DAYS_NS),
+            Some(_) if step < STEPS_IN_DAYS => now = now.plus_nanos(DAYS_NS),
+            // A deadline may lie at the end of time.
+            Some(_) if step < STEPS_TO_INTERRUPT => now = Instant::from_nanos(u64::MAX),
             _ => {
                 let limits = end.session.settings().limits;
                 let may_wait = end.session.phase() == Phase::Running && limits.seconds.is_none();
@@ -170,6 +172,7 @@ fn finish<E: Exchange<N>>(
 }
 
 const STEPS_IN_TIME: u32 = 20;
+const STEPS_IN_DAYS: u32 = 28;
 const STEPS_TO_INTERRUPT: u32 = 32;
 const MOST_STEPS: u32 = 40;
 /// Longer than the longest test with its omitted start.
