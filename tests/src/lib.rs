@@ -12,10 +12,12 @@
 //! | [`script`] | a peer that follows a list of steps, honest or not |
 //! | [`rows`] | many cases at once, but not too many |
 //! | [`virtual_time`] | both engines over an emulated link, in virtual time |
+//! | [`fuzzing`] | what random bytes must not do to the engine, and the corpus |
 
 pub mod case;
 pub mod check;
 pub mod client;
+pub mod fuzzing;
 pub mod process;
 pub mod rows;
 pub mod script;

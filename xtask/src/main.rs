@@ -2,6 +2,7 @@
 //! own; this one only says which there are.
 
 mod bench;
+mod fuzz;
 mod no_std;
 mod setup;
 mod steps;
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
     let outcome = match args.split_first() {
         Some((chore, options)) if chore == "test" => test::run(options),
         Some((chore, options)) if chore == "bench" => bench::run(options),
+        Some((chore, options)) if chore == "fuzz" => fuzz::run(options),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {
@@ -31,4 +33,12 @@ const USAGE: &str = "which chore?
 cargo xtask test [--long]
     sets up what it needs, then checks everything that a change can break
 cargo xtask bench [--runs N] [--seconds N] [--peer IPERF3] [--own LINERATE] [--json]
-    linerate against iperf3 over loopback, in alternation";
+    linerate against iperf3 over loopback, in alternation
+cargo xtask fuzz [TARGET...] [--seconds N]
+    feeds the targets of tests/corpus with inputs that reach ever more of the code
+cargo xtask fuzz TARGET --replay FILE
+    one input again, with what it breaks
+cargo xtask fuzz [TARGET...] --minimize
+    takes what earlier runs found into the corpus, as little as reaches the same
+cargo xtask fuzz --seed-corpus
+    writes the seeds that the recordings make";

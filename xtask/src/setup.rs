@@ -25,9 +25,11 @@ pub(crate) fn run() -> Result<(), String> {
 type IsPresent = fn() -> bool;
 
 /// Packages by their Debian names.
-const NEEDED: [(&str, IsPresent); 3] = [
+const NEEDED: [(&str, IsPresent); 4] = [
     ("iperf3", || succeeds(Command::new("iperf3").arg("--version"))),
     ("iproute2", || !cfg!(target_os = "linux") || succeeds(Command::new("ip").arg("-V"))),
+    // For the driver of the fuzz targets.
+    ("g++", || succeeds(Command::new("c++").arg("--version"))),
     ("rustc-web rust-web-src", || Toolchain::find().is_some()),
 ];
 

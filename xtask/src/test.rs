@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::fuzz;
 use crate::no_std::{self, Toolchain};
 use crate::setup;
 use crate::steps::Steps;
@@ -15,7 +16,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(7);
+    let mut steps = Steps::new(if long { 8 } else { 7 });
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
     steps.command("clippy", &mut clippy())?;
@@ -25,9 +26,15 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     let toolchain = Toolchain::find().ok_or("no toolchain for the no_std build after set-up")?;
     let (name, mut build) = no_std::build(toolchain);
     steps.command(name, &mut build)?;
+    if long {
+        steps.step("fuzz targets", || fuzz::fuzz(&fuzz::targets()?, FUZZ_SECONDS))?;
+    }
     steps.print_table();
     Ok(())
 }
+
+/// For each target.
+const FUZZ_SECONDS: u32 = 120;
 
 fn clippy() -> Command {
     cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"])

@@ -130,7 +130,7 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.shared.assert_drained();
         while let Some(timer) = self.shared.timers.take_due(now) {
-            if !self.shared.on_test_timer(timer) {
+            if !self.shared.on_test_timer(now, timer) {
                 self.exchange.on_timeout(&mut self.shared, now, timer);
             }
         }

@@ -25,8 +25,7 @@ pub struct Shared<const N: usize> {
     pub(super) congestion: Option<String<16>>,
     actions: Deque<Action, 8>,
     events: Deque<Event, 8>,
-    /// Each purpose at most once.
-    samples_wanted: Deque<Purpose, 5>,
+    samples_wanted: Deque<Purpose, { Purpose::COUNT }>,
     interval_ns: Option<u64>,
     began: Option<Instant>,
     next_interval: Instant,
@@ -42,6 +41,11 @@ enum Purpose {
     OmitEnd,
     ReceiveCheck,
     Final,
+}
+
+impl Purpose {
+    /// Each is wanted once at a time.
+    const COUNT: usize = 5;
 }
 
 /// What follows once the test is measured.
@@ -138,7 +142,7 @@ impl<const N: usize> Shared<N> {
             self.timers.arm(Timer::Omit, self.omit_until(now));
         }
         self.next_interval = now;
-        self.arm_interval();
+        self.arm_interval(now);
         self.arm_ends(self.omit_until(now));
     }
 
@@ -168,7 +172,7 @@ impl<const N: usize> Shared<N> {
     ) -> Option<Conclusion> {
         match self.samples_wanted.pop_front()? {
             Purpose::Begin => self.accounts.begin_cpu(now, cpu),
-            Purpose::OmitEnd => self.on_omit_end(samples),
+            Purpose::OmitEnd => self.on_omit_end(now, samples),
             Purpose::Final => return self.on_final(now, samples, cpu),
             // The final sample, which follows, ends the interval and answers the question.
             Purpose::Interval | Purpose::ReceiveCheck if self.stopping.is_some() => {}
@@ -179,7 +183,7 @@ impl<const N: usize> Shared<N> {
     }
 
     /// The timers of a running test; `true` if this was one of them.
-    pub(super) fn on_test_timer(&mut self, timer: Timer) -> bool {
+    pub(super) fn on_test_timer(&mut self, now: Instant, timer: Timer) -> bool {
         match timer {
             Timer::Omit => {
                 // The interval that ends with it begins anew after it.
@@ -188,7 +192,7 @@ impl<const N: usize> Shared<N> {
             }
             Timer::Interval => {
                 self.want_sample(Purpose::Interval);
-                self.arm_interval();
+                self.arm_interval(now);
             }
             Timer::ReceiveCheck => self.want_sample(Purpose::ReceiveCheck),
             Timer::TestEnd => self.stop(Conclusion::Results),
@@ -273,7 +277,7 @@ impl<const N: usize> Shared<N> {
     fn want_sample(&mut self, purpose: Purpose) {
         let is_queued = self.samples_wanted.iter().any(|&queued| queued == purpose);
         if !is_queued {
-            self.samples_wanted.push_back(purpose).expect("there is room for every purpose");
+            self.samples_wanted.push_back(purpose).expect("room for each purpose once");
             self.act(Action::Sample);
         }
     }
@@ -286,7 +290,7 @@ impl<const N: usize> Shared<N> {
 
     /// The measured part begins when it was planned to, however late the sample comes: the flows
     /// know what they had counted then.
-    fn on_omit_end(&mut self, samples: &[Sample]) {
+    fn on_omit_end(&mut self, now: Instant, samples: &[Sample]) {
         let Some(began) = self.began else { return };
         let ended = self.omit_until(began);
         let span = self.accounts.cut(ended, samples);
@@ -295,15 +299,17 @@ impl<const N: usize> Shared<N> {
         }
         self.accounts.end_omit(ended);
         self.tell(Event::OmitEnded);
-        if self.stopping.is_none() {
-            self.next_interval = ended;
-            self.arm_interval();
-        }
+        self.next_interval = ended;
+        self.arm_interval(now);
     }
 
     /// Ends the test when the receivers have what was asked for, else looks again when, at the rate
     /// so far, half of the rest is there.
     fn on_receive_check(&mut self, now: Instant, samples: &[Sample]) {
+        // The sample may come after another reason to stop.
+        if self.stopping.is_some() {
+            return;
+        }
         let limits = self.settings.limits;
         let (bytes, blocks) = self.accounts.received(samples);
         let share = |got: u64, limit: Option<u64>| limit.map(|limit| (got, limit));
@@ -339,10 +345,16 @@ impl<const N: usize> Shared<N> {
         }
     }
 
-    /// Intervals end on a grid from the start of their phase, so that they do not drift.
-    fn arm_interval(&mut self) {
-        if let Some(interval_ns) = self.interval_ns {
-            self.next_interval = self.next_interval.plus_nanos(interval_ns);
+    /// Intervals end on a grid from the start of their phase, so that they do not drift. Those that
+    /// the caller slept through become one.
+    fn arm_interval(&mut self, now: Instant) {
+        let Some(interval_ns) = self.interval_ns.filter(|_| self.stopping.is_none()) else {
+            return;
+        };
+        let missed = now.nanos_since(self.next_interval) / interval_ns;
+        let step_ns = interval_ns.saturating_mul(missed.saturating_add(1));
+        self.next_interval = self.next_interval.plus_nanos(step_ns);
+        if self.next_interval > now {
             self.timers.arm(Timer::Interval, self.next_interval);
         }
     }

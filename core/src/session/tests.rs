@@ -6,6 +6,7 @@ use std::vec;
 use std::vec::Vec;
 
 use super::*;
+use crate::protocol::code::ControlCode;
 use crate::protocol::cookie::Cookie;
 use crate::protocol::extension::Offer;
 use crate::protocol::parameters::ClientText;
@@ -71,6 +72,15 @@ impl Pair {
             self.drain();
             self.server.handle_timeout(at);
         }
+    }
+
+    /// Runs until the client's clock does.
+    fn run_to_running(&mut self) {
+        while self.client.phase() != Phase::Running {
+            self.drain();
+            assert!(self.carry(), "the exchange gets to the running test");
+        }
+        self.drain();
     }
 
     fn drain(&mut self) {
@@ -229,6 +239,105 @@ fn intervals_end_with_the_omitted_start_and_with_the_test() {
 }
 
 #[test]
+fn intervals_that_a_caller_slept_through_are_not_made_up_one_by_one() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.limits.seconds = None;
+    let mut pair = Pair::with_interval(settings, Some(Duration::from_nanos(2)));
+    pair.run_to_running();
+    // Two nanoseconds are as good as a month of tenths of a second, and the end of time is beyond
+    // every grid.
+    let hour = 3_600_000_000_000;
+    for (now, next) in [(hour, Some(hour + 2)), (hour + 3, Some(hour + 4)), (u64::MAX, None)] {
+        pair.client.handle_timeout(Instant::from_nanos(now));
+        let actions: Vec<_> = core::iter::from_fn(|| pair.client.poll_action()).collect();
+        assert_eq!(actions, [Action::Sample]);
+        let expected = next.map(|at| (Timer::Interval, Instant::from_nanos(at)));
+        assert_eq!(pair.client.poll_timeout(), expected);
+        let samples = [Sample::default()];
+        pair.client.handle_samples(Instant::from_nanos(now), &samples, CpuTimes::default());
+        while pair.client.poll_event().is_some() {}
+    }
+}
+
+#[test]
+fn a_late_sample_starts_nothing_in_a_test_that_is_over() {
+    let limits = Limits { seconds: None, bytes: Some(1 << 40), blocks: None };
+    let reverse = settings(Protocol::Tcp, Direction::Reverse, 1);
+    let cases = [
+        (Timer::ReceiveCheck, TestSettings { limits, ..reverse }),
+        (Timer::Omit, TestSettings { omit_secs: 1, ..reverse }),
+    ];
+    for (timer, settings) in cases {
+        let mut pair = Pair::with_interval(settings, Some(Duration::from_secs(3)));
+        pair.run_to_running();
+        let (next, at) = pair.client.poll_timeout().expect("the test runs");
+        assert_eq!(next, timer);
+        pair.client.handle_timeout(at);
+        assert_eq!(pair.client.poll_action(), Some(Action::Sample));
+        pair.client.handle_command(Command::Interrupt);
+        let actions: Vec<_> = core::iter::from_fn(|| pair.client.poll_action()).collect();
+        assert_eq!(actions, [Action::StopStreams, Action::Sample]);
+        pair.client.handle_samples(at, &[Sample::default()], CpuTimes::default());
+        assert_eq!(pair.client.poll_timeout(), None, "{timer:?}");
+    }
+}
+
+#[test]
+fn the_last_sample_is_asked_for_however_many_are_owed() {
+    let limits = Limits { seconds: None, bytes: Some(1), blocks: None };
+    let reverse = settings(Protocol::Tcp, Direction::Reverse, 1);
+    let settings = TestSettings { limits, omit_secs: 1, ..reverse };
+    let mut pair = Pair::with_interval(settings, Some(Duration::from_millis(900)));
+    while pair.client.phase() != Phase::Starting {
+        pair.drain();
+        assert!(pair.carry(), "the exchange gets to the start of the test");
+    }
+    let client = &mut pair.client;
+    client.handle_control(
+        pair.now,
+        &[ControlCode::TestStart.byte(), ControlCode::TestRunning.byte()],
+    );
+    let mut samples = 0;
+    let mut count = |client: &mut ClientSession<'_, N>| {
+        let actions = core::iter::from_fn(|| client.poll_action());
+        samples += actions.filter(|&action| action == Action::Sample).count();
+        while client.poll_event().is_some() {}
+        samples
+    };
+    assert_eq!(count(client), 1, "for the CPU times at the start");
+    for (timer, owed) in [(Timer::Interval, 2), (Timer::Omit, 3), (Timer::ReceiveCheck, 4)] {
+        let (next, at) = client.poll_timeout().expect("the test runs");
+        assert_eq!(next, timer);
+        client.handle_timeout(at);
+        assert_eq!(count(client), owed);
+    }
+    client.handle_command(Command::Interrupt);
+    assert_eq!(count(client), 5);
+}
+
+#[test]
+fn an_echoed_start_does_not_end_a_measured_test_again() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.server_output = true;
+    let mut pair = Pair::new(settings, None, None);
+    pair.run_to_running();
+    let Pair { server, now, .. } = &mut pair;
+    let mut actions_after = |code: ControlCode| {
+        server.handle_control(*now, &[code.byte()]);
+        let mut actions: Vec<_> = core::iter::from_fn(|| server.poll_action()).collect();
+        if actions.contains(&Action::Sample) {
+            server.handle_samples(*now, &[Sample::default()], CpuTimes::default());
+            actions.extend(core::iter::from_fn(|| server.poll_action()));
+        }
+        while server.poll_event().is_some() {}
+        actions
+    };
+    let ends = [Action::StopStreams, Action::Sample, Action::CloseStreams, Action::CollectOutput];
+    assert_eq!(actions_after(ControlCode::TestEnd), ends);
+    assert_eq!(actions_after(ControlCode::TestStart), []);
+}
+
+#[test]
 fn a_silent_server_is_given_up_in_time() {
     let settings = settings(Protocol::Tcp, Direction::Forward, 1);
     let mut pair = Pair::new(settings, None, None);
@@ -245,11 +354,7 @@ fn a_silent_server_is_given_up_in_time() {
 #[test]
 fn an_interrupt_is_measured_and_told_to_the_other_end() {
     let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 1), None, None);
-    while pair.client.phase() != Phase::Running {
-        pair.drain();
-        assert!(pair.carry(), "the exchange gets to the running test");
-    }
-    pair.drain();
+    pair.run_to_running();
     pair.now = Instant::from_nanos(1_500_000_000);
     pair.client.handle_command(Command::Interrupt);
     pair.run();

@@ -1,0 +1,53 @@
+//! The first bytes of a fresh connection, and the first datagram of a UDP stream.
+
+use linerate_core::accept::{Greeting, GreetingReader};
+use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::greeting;
+
+use super::input::Chunks;
+
+/// All bytes are what a stranger says first.
+pub fn greetings(data: &[u8]) {
+    let bytes = &data[..data.len().min(Cookie::LEN)];
+    for chunks in Chunks::of(data) {
+        assert_eq!(read(data, chunks), (bytes.len(), Greeting::of(bytes)), "{chunks:?}");
+    }
+    assert_eq!(Greeting::of(data), Greeting::of(bytes), "what follows is not looked at");
+    let mut foreign = false;
+    for end in 0..=bytes.len() {
+        let greeting = Greeting::of(&bytes[..end]);
+        let is_foreign = matches!(greeting, Greeting::Foreign(_));
+        assert!(is_foreign || !foreign, "a stranger stays one: {end}");
+        foreign = is_foreign;
+        match greeting {
+            Greeting::Incomplete => assert!(end < Cookie::LEN),
+            Greeting::Cookie(cookie) => check_cookie(cookie, bytes),
+            Greeting::Foreign(_) => assert!(end > 0),
+        }
+    }
+    if greeting::is_reply(data) {
+        assert!(greeting::is_hello(data), "a reply is as short as a greeting");
+    }
+}
+
+fn read(mut rest: &[u8], mut chunks: Chunks) -> (usize, Greeting) {
+    let mut reader = GreetingReader::new();
+    let (mut taken, mut greeting) = (0, Greeting::Incomplete);
+    while !rest.is_empty() {
+        let (consumed, said) = reader.read(chunks.next(&mut rest));
+        taken += consumed;
+        greeting = said;
+    }
+    (taken, greeting)
+}
+
+fn check_cookie(cookie: Cookie, bytes: &[u8]) {
+    assert_eq!(cookie.as_bytes()[..], *bytes, "the bytes are kept as they came");
+    let shown = cookie.to_string();
+    assert!(shown.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '), "{shown:?}");
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    assert_eq!(shown.len(), end, "a cookie ends at its first NUL");
+    let mut cut = [0; Cookie::LEN];
+    cut[..end].copy_from_slice(&bytes[..end]);
+    assert_eq!(Cookie::from_bytes(cut), cookie, "what follows the NUL does not count");
+}

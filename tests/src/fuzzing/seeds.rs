@@ -1,0 +1,208 @@
+//! The beginning of the corpus: the recorded control connections of real iperf3 ends, brought into
+//! the form that each target reads. `cargo xtask fuzz --seed-corpus` writes them; the same
+//! recordings always make the same files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// One file of the corpus.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seed {
+    /// The target it is for.
+    pub target: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+/// The folder with a folder for each target.
+pub fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+/// All seeds, sorted by target and name; of equal ones the first.
+pub fn seeds() -> Vec<Seed> {
+    let mut seeds: Vec<Seed> = recordings().iter().flat_map(Recording::seeds).collect();
+    seeds.extend(pairs());
+    seeds.sort();
+    let mut known = std::collections::HashSet::new();
+    seeds.retain(|seed| known.insert((seed.target, seed.bytes.clone())));
+    seeds
+}
+
+/// One control connection and what belongs to it.
+struct Recording {
+    name: String,
+    events: Vec<Event>,
+}
+
+struct Event {
+    control: bool,
+    from_client: bool,
+    kind: String,
+    bytes: Vec<u8>,
+}
+
+fn recordings() -> Vec<Recording> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded");
+    let entries = fs::read_dir(&folder).expect("the recordings are part of the source");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| recording(path)).collect()
+}
+
+fn recording(path: &Path) -> Option<Recording> {
+    let stem = path.file_stem()?.to_str()?.strip_prefix("control-")?;
+    let text = fs::read_to_string(path).expect("a recording can be read");
+    let document: Value = serde_json::from_str(&text).expect("a recording is JSON");
+    let events = document["events"].as_array()?.iter().map(|event| Event {
+        control: event["conn"] == "tcp0",
+        from_client: event["dir"] == "C>S",
+        kind: event["kind"].as_str().unwrap_or_default().to_owned(),
+        bytes: unhex(event["hex"].as_str().unwrap_or_default()),
+    });
+    Some(Recording { name: stem.to_owned(), events: events.collect() })
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).expect("a hexadecimal digit") as u8;
+    text.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+}
+
+impl Recording {
+    fn seeds(&self) -> Vec<Seed> {
+        let mut seeds = self.documents();
+        seeds.extend(self.greetings());
+        seeds.push(self.seed("datagrams", "received", self.datagrams()));
+        for from_client in [true, false] {
+            let way = if from_client { "to-server" } else { "to-client" };
+            seeds.push(self.seed("frames", way, self.frames(from_client)));
+        }
+        seeds.push(self.seed("sessions", "client", self.client_session()));
+        seeds.push(self.seed("sessions", "server", self.server_session()));
+        seeds.retain(|seed| seed.bytes.len() > 1);
+        seeds
+    }
+
+    fn seed(&self, target: &'static str, part: &str, bytes: Vec<u8>) -> Seed {
+        Seed { target, name: format!("recorded-{}-{part}", self.name), bytes }
+    }
+
+    fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(move |event| event.kind == kind)
+    }
+
+    /// The first document of a connection is the client's parameters.
+    fn documents(&self) -> Vec<Seed> {
+        let documents = self.of_kind("json").enumerate();
+        documents
+            .map(|(index, event)| {
+                let target = if index == 0 { "parameters" } else { "results" };
+                let end = if event.from_client { "client" } else { "server" };
+                self.seed(target, &format!("{end}-{index}"), event.bytes[4..].to_vec())
+            })
+            .collect()
+    }
+
+    fn greetings(&self) -> Vec<Seed> {
+        let kinds = ["cookie", "udp-connect", "udp-connect-reply"];
+        let of_kind = |kind| self.of_kind(kind).next().map(|event| event.bytes.clone());
+        kinds
+            .iter()
+            .filter_map(|&kind| Some(self.seed("greetings", kind, of_kind(kind)?)))
+            .collect()
+    }
+
+    /// The kind of stream, then for each datagram the time since the last, its first 16 bytes and
+    /// that it was longer.
+    fn datagrams(&self) -> Vec<u8> {
+        if self.of_kind("udp-connect").next().is_none() {
+            return Vec::new();
+        }
+        let mut bytes = vec![u8::from(self.name.contains("64bit")), 0, 0];
+        for event in self.of_kind("data") {
+            bytes.extend([3, 232, 16 << 2]);
+            bytes.extend(&event.bytes[..event.bytes.len().min(16)]);
+            bytes.push(1);
+        }
+        bytes
+    }
+
+    fn frames(&self, from_client: bool) -> Vec<u8> {
+        let frames = self.of_kind("json").filter(|event| event.from_client == from_client);
+        [0].into_iter().chain(frames.flat_map(|event| event.bytes.clone())).collect()
+    }
+
+    /// What the server said to the client, with the adapter's answers in between.
+    fn client_session(&self) -> Vec<u8> {
+        let direction = match &self.name {
+            name if name.contains("reverse") => 2,
+            name if name.contains("bidir") => 4,
+            _ => 0,
+        };
+        let parallel = if self.name.contains("p2") { 8 } else { 0 };
+        let udp = u8::from(self.name.contains("udp"));
+        let mut bytes = vec![0, udp | direction | parallel, 0, 1];
+        for event in self.control(false) {
+            bytes.extend(raw(&event.bytes));
+            match event.bytes[..] {
+                [CREATE_STREAMS] => bytes.extend([CONNECTED; 4]),
+                [TEST_RUNNING] => bytes.extend([5, 0, 0, 0, 0, 8, 5, 0, 0, 1, 0, 8, 5, 0, 0, 2, 0]),
+                _ => {}
+            }
+        }
+        bytes
+    }
+
+    /// What the client said to the server, with the adapter's answers in between.
+    fn server_session(&self) -> Vec<u8> {
+        let mut bytes = vec![1, 1, 0];
+        for (index, event) in self.control(true).enumerate() {
+            bytes.extend(raw(&event.bytes));
+            match (index, &event.bytes[..]) {
+                (0, _) => bytes.extend([5, 2, 4, 4, 4, 4, 7, 0, 0, 0, 0]),
+                (_, [TEST_END]) => bytes.extend([7, 0, 0, 1, 0, 6, 0, 0]),
+                _ => {}
+            }
+        }
+        bytes
+    }
+
+    fn control(&self, from_client: bool) -> impl Iterator<Item = &Event> {
+        let said = |event: &&Event| !event.bytes.is_empty() && event.kind != "cookie";
+        let way = move |event: &&Event| event.control && event.from_client == from_client;
+        self.events.iter().filter(way).filter(said)
+    }
+}
+
+const CREATE_STREAMS: u8 = 10;
+const TEST_RUNNING: u8 = 2;
+const TEST_END: u8 = 4;
+/// The client's adapter has connected a stream.
+const CONNECTED: u8 = 4;
+
+/// The operation that feeds these bytes as they are.
+fn raw(bytes: &[u8]) -> Vec<u8> {
+    let parts = bytes.chunks(1023).map(|part| {
+        let length = (part.len() as u16).to_be_bytes();
+        [&[0xc0], &length[..], part].concat()
+    });
+    parts.collect::<Vec<_>>().concat()
+}
+
+/// Two ends wired to each other, in both kinds of weather, with every operation once.
+fn pairs() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for (weather, name) in [(2, "faulty"), (3, "fair")] {
+        for (flags, test) in [(0, "tcp"), (0x53, "udp-reverse"), (0x6c, "tcp-bidir-omit")] {
+            let head = [weather, flags, 0, 1, 0];
+            let steps = [4, 8, 4, 5, 6, 4, 7, 8, 9, 1, 0];
+            let bytes = [&head[..], &steps, &steps].concat();
+            seeds.push(Seed { target: "sessions", name: format!("pair-{name}-{test}"), bytes });
+        }
+    }
+    seeds
+}
