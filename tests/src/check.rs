@@ -68,7 +68,7 @@ struct Tolerance {
 impl Tolerance {
     fn of(tool: Tool) -> Self {
         match tool {
-            Tool::Linerate => Self {
+            Tool::Linerate | Tool::LinerateWindows => Self {
                 blocks_over_the_amount: 0,
                 seconds_shown_apart: 0.001,
                 may_miss_everything: false,

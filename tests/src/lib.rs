@@ -9,12 +9,14 @@
 //! | [`server`], [`client`] | the two roles of a test |
 //! | [`case`] | a client's command line, and what it asks for |
 //! | [`check`] | both documents of one test held against each other |
+//! | [`pair`] | one case between two tools, checked |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
 //! | [`rows`] | many cases at once, but not too many |
 
 pub mod case;
 pub mod check;
 pub mod client;
+pub mod pair;
 pub mod process;
 pub mod rows;
 pub mod script;

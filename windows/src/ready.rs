@@ -4,7 +4,7 @@
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::windows::io::{AsSocket, BorrowedSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Networking::WinSock::{POLLRDNORM, POLLWRNORM, WSAPOLLFD, WSAPoll};
 
@@ -71,22 +71,27 @@ pub fn wait(
     Ok(())
 }
 
-/// Waits for the wake or the time. The timer of a poll can be as late as one tick of the system,
-/// 16 ms: the last part of a time is slept, which is exact, in pieces that keep orders waiting for
-/// a moment only.
+/// Waits for the wake or the time. The timer of a poll can be as late as one tick of the system:
+/// the last part of a time is slept, which is exact, in pieces that keep orders waiting for a
+/// moment only.
 fn pause(wake: &Wake, timeout: Option<Duration>) -> io::Result<()> {
-    let polled = match timeout {
-        Some(time) if time > TICK => Some(time - TICK),
-        Some(time) => {
-            std::thread::sleep(time.min(NAP));
-            Some(Duration::ZERO)
-        }
-        None => None,
-    };
+    let began = Instant::now();
     let mut list = [poll_for(wake.0.as_socket(), POLLRDNORM)];
-    poll(&mut list, polled)?;
-    finish(list[0], wake);
-    Ok(())
+    loop {
+        let left = timeout.map(|time| time.saturating_sub(began.elapsed()));
+        let polled = match left {
+            Some(time) if time <= TICK => {
+                std::thread::sleep(time.min(NAP));
+                Some(Duration::ZERO)
+            }
+            long => long.map(|time| time - TICK),
+        };
+        poll(&mut list, polled)?;
+        finish(list[0], wake);
+        if list[0].revents != 0 || timeout.is_some_and(|time| began.elapsed() >= time) {
+            return Ok(());
+        }
+    }
 }
 
 fn poll_for(socket: BorrowedSocket<'_>, events: i16) -> WSAPOLLFD {
@@ -109,5 +114,7 @@ fn at_least_a_millisecond(time: Duration) -> Duration {
     time.max(Duration::from_millis(1))
 }
 
+/// A little more than the 15.6 ms between two ticks.
 const TICK: Duration = Duration::from_millis(16);
+/// How long an order may wait.
 const NAP: Duration = Duration::from_millis(2);

@@ -6,6 +6,8 @@ mod no_std;
 mod setup;
 mod steps;
 mod test;
+mod windows;
+mod wine;
 mod workspace;
 
 use std::process::ExitCode;
@@ -15,6 +17,7 @@ fn main() -> ExitCode {
     let outcome = match args.split_first() {
         Some((chore, options)) if chore == "test" => test::run(options),
         Some((chore, options)) if chore == "bench" => bench::run(options),
+        Some((chore, options)) if chore == "windows" => windows::run(options),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {
@@ -31,4 +34,6 @@ const USAGE: &str = "which chore?
 cargo xtask test [--long]
     sets up what it needs, then checks everything that a change can break
 cargo xtask bench [--runs N] [--seconds N] [--peer IPERF3] [--own LINERATE] [--json]
-    linerate against iperf3 over loopback, in alternation";
+    linerate against iperf3 over loopback, in alternation
+cargo xtask windows [--release]
+    builds linerate.exe with mingw and runs it against iperf3 under Wine";

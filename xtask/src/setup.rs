@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::no_std::Toolchain;
+use crate::windows;
+use crate::wine::Wine;
 use crate::workspace::{output_of, succeeds};
 
 /// Makes the system ready for the tests, or says what it lacks.
@@ -25,10 +27,14 @@ pub(crate) fn run() -> Result<(), String> {
 type IsPresent = fn() -> bool;
 
 /// Packages by their Debian names.
-const NEEDED: [(&str, IsPresent); 3] = [
+const NEEDED: [(&str, IsPresent); 5] = [
     ("iperf3", || succeeds(Command::new("iperf3").arg("--version"))),
     ("iproute2", || !cfg!(target_os = "linux") || succeeds(Command::new("ip").arg("-V"))),
-    ("rustc-web rust-web-src", || Toolchain::find().is_some()),
+    ("rustc-web rust-web-src", || {
+        Toolchain::find().is_some() && Toolchain::find_for(windows::TARGET).is_some()
+    }),
+    ("gcc-mingw-w64-x86-64", || succeeds(Command::new(windows::LINKER).arg("--version"))),
+    ("wine64 wine", || Wine::find().is_some()),
 ];
 
 fn missing_packages() -> Vec<&'static str> {
@@ -43,9 +49,10 @@ fn install(packages: &[&str]) -> Result<(), String> {
     if !Path::new("/etc/debian_version").exists() || output_of("id", &["-u"]).trim() != "0" {
         return Err(format!(
             "install these first (names as in Debian): {}; in place of rustc-web and rust-web-src, \
-             `rustup target add {}` serves",
+             `rustup target add {} {}` serves",
             packages.join(" "),
-            crate::no_std::TARGET
+            crate::no_std::TARGET,
+            windows::TARGET
         ));
     }
     apt(&["update", "--quiet"])?;

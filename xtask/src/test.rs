@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::no_std::{self, Toolchain};
 use crate::setup;
 use crate::steps::Steps;
+use crate::windows::{self, Profile};
 use crate::workspace::{cargo, target};
 
 /// Runs every check; `--long` gives the random and real-time tests more room.
@@ -15,7 +16,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(7);
+    let mut steps = Steps::new(9);
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
     steps.command("clippy", &mut clippy())?;
@@ -24,7 +25,8 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     steps.command("unit, property, virtual-time and interop tests", &mut tests(long))?;
     let toolchain = Toolchain::find().ok_or("no toolchain for the no_std build after set-up")?;
     let (name, mut build) = no_std::build(toolchain);
-    steps.command(name, &mut build)?;
+    steps.command(&name, &mut build)?;
+    windows::steps(&mut steps, Profile::Debug)?;
     steps.print_table();
     Ok(())
 }
