@@ -2,6 +2,7 @@
 //! own; this one only says which there are.
 
 mod bench;
+mod check_targets;
 mod no_std;
 mod setup;
 mod steps;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let outcome = match args.split_first() {
         Some((chore, options)) if chore == "test" => test::run(options),
         Some((chore, options)) if chore == "bench" => bench::run(options),
+        Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
         Some((chore, options)) if chore == "windows" => windows::run(options),
         _ => Err(USAGE.to_owned()),
     };
@@ -36,4 +38,6 @@ cargo xtask test [--long]
 cargo xtask bench [--runs N] [--seconds N] [--peer IPERF3] [--own LINERATE] [--json]
     linerate against iperf3 over loopback, in alternation
 cargo xtask windows [--release]
-    builds linerate.exe with mingw and runs it against iperf3 under Wine";
+    builds linerate.exe with mingw and runs it against iperf3 under Wine
+cargo xtask check-targets
+    compiles the command for the systems that nothing here can run";
