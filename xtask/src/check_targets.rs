@@ -36,6 +36,6 @@ pub(crate) fn steps(steps: &mut Steps) -> Result<(), String> {
 /// How many steps it takes.
 pub(crate) const COUNT: usize = TARGETS.len() * PARTS.len();
 
-const TARGETS: [&str; 2] = ["x86_64-apple-darwin", "x86_64-unknown-freebsd"];
-
+/// One of each system.
+pub(crate) const TARGETS: [&str; 2] = ["x86_64-apple-darwin", "x86_64-unknown-freebsd"];
 const PARTS: [&str; 2] = ["--lib", "--bin=linerate"];

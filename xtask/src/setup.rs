@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::no_std::Toolchain;
+use crate::check_targets;
+use crate::no_std::{self, Toolchain};
 use crate::windows;
 use crate::wine::Wine;
 use crate::workspace::{output_of, succeeds};
@@ -30,12 +31,15 @@ type IsPresent = fn() -> bool;
 const NEEDED: [(&str, IsPresent); 5] = [
     ("iperf3", || succeeds(Command::new("iperf3").arg("--version"))),
     ("iproute2", || !cfg!(target_os = "linux") || succeeds(Command::new("ip").arg("-V"))),
-    ("rustc-web rust-web-src", || {
-        Toolchain::find().is_some() && Toolchain::find_for(windows::TARGET).is_some()
-    }),
+    ("rustc-web rust-web-src", || targets().all(|name| Toolchain::find_for(name).is_some())),
     ("gcc-mingw-w64-x86-64", || succeeds(Command::new(windows::LINKER).arg("--version"))),
     ("wine64 wine", || Wine::find().is_some()),
 ];
+
+/// What is built for beside this machine.
+fn targets() -> impl Iterator<Item = &'static str> {
+    [no_std::TARGET, windows::TARGET].into_iter().chain(check_targets::TARGETS)
+}
 
 fn missing_packages() -> Vec<&'static str> {
     NEEDED
@@ -49,10 +53,9 @@ fn install(packages: &[&str]) -> Result<(), String> {
     if !Path::new("/etc/debian_version").exists() || output_of("id", &["-u"]).trim() != "0" {
         return Err(format!(
             "install these first (names as in Debian): {}; in place of rustc-web and rust-web-src, \
-             `rustup target add {} {}` serves",
+             `rustup target add {}` serves",
             packages.join(" "),
-            crate::no_std::TARGET,
-            windows::TARGET
+            targets().collect::<Vec<_>>().join(" ")
         ));
     }
     apt(&["update", "--quiet"])?;
