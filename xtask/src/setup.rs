@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::check_targets;
 use crate::no_std::{self, Toolchain};
-use crate::windows;
+use crate::windows::LINKER;
 use crate::wine::Wine;
 use crate::workspace::{output_of, succeeds};
 
@@ -32,13 +32,13 @@ const NEEDED: [(&str, IsPresent); 5] = [
     ("iperf3", || succeeds(Command::new("iperf3").arg("--version"))),
     ("iproute2", || !cfg!(target_os = "linux") || succeeds(Command::new("ip").arg("-V"))),
     ("rustc-web rust-web-src", || targets().all(|name| Toolchain::find_for(name).is_some())),
-    ("gcc-mingw-w64-x86-64", || succeeds(Command::new(windows::LINKER).arg("--version"))),
+    ("gcc-mingw-w64-x86-64", || succeeds(Command::new(LINKER).arg("--version"))),
     ("wine64 wine", || Wine::find().is_some()),
 ];
 
 /// What is built for beside this machine.
 fn targets() -> impl Iterator<Item = &'static str> {
-    [no_std::TARGET, windows::TARGET].into_iter().chain(check_targets::TARGETS)
+    [no_std::TARGET].into_iter().chain(check_targets::TARGETS)
 }
 
 fn missing_packages() -> Vec<&'static str> {

@@ -17,7 +17,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(9 + check_targets::COUNT);
+    let mut steps = Steps::new(9 + check_targets::TARGETS.len());
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
     steps.command("clippy", &mut clippy())?;
