@@ -6,6 +6,10 @@
 /// not tell is left out.
 pub fn system_info() -> String {
     let kernel = |name| {
+        // On Windows that would be a folder of whatever drive is the current one.
+        if cfg!(windows) {
+            return None;
+        }
         let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
         Some(text.trim().to_owned()).filter(|word| !word.is_empty())
     };

@@ -1,6 +1,5 @@
 //! A client of either tool against a port of the loopback.
 
-use std::process::Command;
 use std::time::Duration;
 
 use crate::process::{Ended, Process};
@@ -8,7 +7,7 @@ use crate::tool::Tool;
 
 /// Starts a client against `host` and `port` with these options.
 pub fn start(tool: Tool, host: &str, port: u16, options: &[&str]) -> Process {
-    let mut command = Command::new(tool.path());
+    let mut command = tool.command();
     command.args(["-c", host, "-p", &port.to_string()]).args(options);
     Process::start(&mut command)
 }

@@ -9,6 +9,7 @@
 //! | [`server`], [`client`] | the two roles of a test |
 //! | [`case`] | a client's command line, and what it asks for |
 //! | [`check`] | both documents of one test held against each other |
+//! | [`pair`] | one case between two tools, checked |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
 //! | [`rows`] | many cases at once, but not too many |
 //! | [`virtual_time`] | both engines over an emulated link, in virtual time |
@@ -18,6 +19,7 @@ pub mod case;
 pub mod check;
 pub mod client;
 pub mod fuzzing;
+pub mod pair;
 pub mod process;
 pub mod rows;
 pub mod script;

@@ -1,7 +1,6 @@
 //! A server of either tool on a free port of the loopback.
 
 use std::net::{Ipv6Addr, TcpListener, UdpSocket};
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -63,7 +62,7 @@ impl Server {
     }
 
     fn try_start(tool: Tool, options: &[&str], port: u16) -> Result<Self, String> {
-        let mut command = Command::new(tool.path());
+        let mut command = tool.command();
         command.args(["-s", "-p", &port.to_string()]).args(options);
         let mut process = Process::start(&mut command);
         let deadline = Instant::now() + TIME_TO_START;

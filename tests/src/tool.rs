@@ -1,6 +1,8 @@
-//! The two programs under test, and where they are found. linerate is what `LINERATE_BIN` names, else
-//! what cargo builds here; iperf3 is the system's own.
+//! The programs under test, and where they are found. linerate is what `LINERATE_BIN` names, else
+//! what cargo builds here; iperf3 is the system's own; the Windows build is what
+//! `LINERATE_WINDOWS_EXE` names, run by `LINERATE_WINE`, both of which `cargo xtask windows` sets.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,20 +15,27 @@ use serde_json::Value;
 pub enum Tool {
     /// The command of this workspace.
     Linerate,
+    /// The same command built for Windows, under Wine.
+    LinerateWindows,
     /// The stock iperf3 of the system.
     Iperf3,
 }
 
 impl Tool {
-    /// The program's path.
+    /// A command that starts the program, without options.
     ///
     /// # Panics
     ///
-    /// When linerate cannot be built.
-    pub fn path(self) -> &'static Path {
+    /// When linerate cannot be built, or nothing says where the Windows build is.
+    pub fn command(self) -> Command {
         match self {
-            Self::Linerate => linerate(),
-            Self::Iperf3 => Path::new("iperf3"),
+            Self::Linerate => Command::new(linerate()),
+            Self::LinerateWindows => {
+                let mut command = Command::new(variable("LINERATE_WINE"));
+                command.arg(variable("LINERATE_WINDOWS_EXE"));
+                command
+            }
+            Self::Iperf3 => Command::new("iperf3"),
         }
     }
 
@@ -37,7 +46,7 @@ impl Tool {
     ///
     /// When the program is missing and `CI` is set.
     pub fn is_here(self) -> bool {
-        let here = Command::new(self.path()).arg("--version").output().is_ok();
+        let here = self.command().arg("--version").output().is_ok();
         if !here {
             skipped(&format!("{self} is not installed"));
         }
@@ -59,9 +68,15 @@ impl fmt::Display for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Linerate => "linerate",
+            Self::LinerateWindows => "linerate.exe",
             Self::Iperf3 => "iperf3",
         })
     }
+}
+
+fn variable(name: &str) -> OsString {
+    std::env::var_os(name)
+        .unwrap_or_else(|| panic!("{name} is not set; `cargo xtask windows` runs these tests"))
 }
 
 fn linerate() -> &'static Path {

@@ -1,13 +1,9 @@
 //! Every mode of a test, between linerate and stock iperf3 in both roles: bytes, packets, times and
 //! rates of both ends held against each other. iperf3 with itself is the check of the harness.
 
-use std::time::Duration;
-
 use linerate_tests::case::Case;
-use linerate_tests::check::{Report, check};
-use linerate_tests::client;
+use linerate_tests::pair;
 use linerate_tests::rows::run_all;
-use linerate_tests::server::Server;
 use linerate_tests::tool::{Tool, skipped};
 
 const TCP_BY_TIME: &[&str] = &[
@@ -139,25 +135,6 @@ pairs! {
 
 fn run(lines: &[&'static str], client: Tool, server: Tool) {
     if client.is_here() && server.is_here() {
-        run_all(lines, |line| one(&Case::new(line), client, server));
+        run_all(lines, |line| pair::run(&Case::new(line), client, server));
     }
 }
-
-/// One case on a server of its own, which ends with it.
-fn one(case: &Case, client_tool: Tool, server_tool: Tool) -> Result<(), String> {
-    let server = Server::start(server_tool, &["-1", "-J"]);
-    let port = server.port();
-    let client = client::run(client_tool, case.host(), port, &case.options(), TIME_LIMIT)?;
-    let server = server.wait().map_err(|e| format!("`{}`: {e}\nclient: {client}", case.line))?;
-    let both = || format!("`{}` from {client_tool} to {server_tool}:", case.line);
-    let client_document = client.document().map_err(|e| format!("{} {e}", both()))?;
-    let server_document = server.document().map_err(|e| format!("{} {e}", both()))?;
-    let faults = check(
-        case,
-        &Report::new(client_tool, &client, &client_document),
-        &Report::new(server_tool, &server, &server_document),
-    );
-    if faults.is_empty() { Ok(()) } else { Err(format!("{}\n  {}", both(), faults.join("\n  "))) }
-}
-
-const TIME_LIMIT: Duration = Duration::from_secs(30);

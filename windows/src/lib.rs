@@ -1,7 +1,27 @@
-//! The native Windows data plane of linerate. On every other system the crate is empty, so that
-//! `--workspace` builds everywhere.
+//! What linerate needs from Windows itself: Winsock calls and process facts that neither the standard
+//! library nor socket2 offers. It knows sockets and datagrams, no streams and no tests; `std-host`
+//! puts it behind the same names as every other system's. On other systems the crate is empty, but
+//! for the tests of what reads plain bytes.
 //!
-//! What is there: the crate and its place in the workspace. What is not there yet: overlapped
-//! Winsock sending and receiving, UDP segmentation and coalescing offload, and the socket facts
-//! (`SIO_TCP_INFO`). Until they are, linerate on Windows uses the portable sockets of `std-host`.
-#![cfg(windows)]
+//! Sources: the Winsock reference of Microsoft Learn. A call that an older Windows lacks answers
+//! `None` or an error of kind `Unsupported`.
+#![cfg(any(windows, test))]
+
+mod bytes;
+#[cfg(windows)]
+mod datagram;
+#[cfg(windows)]
+mod options;
+#[cfg(windows)]
+mod process;
+#[cfg(windows)]
+mod ready;
+
+#[cfg(windows)]
+pub use datagram::{Datagram, recv_with_destination, request_destination};
+#[cfg(windows)]
+pub use options::{mss, path_mtu, set_dont_fragment, set_user_timeout, unread_bytes};
+#[cfg(windows)]
+pub use process::cpu_times;
+#[cfg(windows)]
+pub use ready::{Interest, Wake, wait};

@@ -2,11 +2,14 @@
 //! own; this one only says which there are.
 
 mod bench;
+mod check_targets;
 mod fuzz;
 mod no_std;
 mod setup;
 mod steps;
 mod test;
+mod windows;
+mod wine;
 mod workspace;
 
 use std::process::ExitCode;
@@ -17,6 +20,8 @@ fn main() -> ExitCode {
         Some((chore, options)) if chore == "test" => test::run(options),
         Some((chore, options)) if chore == "bench" => bench::run(options),
         Some((chore, options)) if chore == "fuzz" => fuzz::run(options),
+        Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
+        Some((chore, options)) if chore == "windows" => windows::run(options),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {
@@ -41,4 +46,8 @@ cargo xtask fuzz TARGET --replay FILE
 cargo xtask fuzz [TARGET...] --minimize
     takes what earlier runs found into the corpus, as little as reaches the same
 cargo xtask fuzz --seed-corpus
-    writes the seeds that the recordings make";
+    writes the seeds that the recordings make
+cargo xtask windows [--release]
+    builds linerate.exe with mingw and runs it against iperf3 under Wine
+cargo xtask check-targets
+    compiles the command for the systems that nothing here can run";

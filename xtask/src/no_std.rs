@@ -10,7 +10,7 @@ use crate::workspace::{cargo, output_of, target};
 /// The smallest class of machines that the engine is for: Cortex-M3.
 pub(crate) const TARGET: &str = "thumbv7m-none-eabi";
 
-/// How code for [`TARGET`] can be made here.
+/// How code for another target can be made here.
 #[derive(Clone, Copy)]
 pub(crate) enum Toolchain {
     /// The running toolchain has the target's library.
@@ -20,28 +20,44 @@ pub(crate) enum Toolchain {
 }
 
 impl Toolchain {
-    /// The better way that is open here.
+    /// The better way to [`TARGET`] that is open here.
     pub(crate) fn find() -> Option<Self> {
+        Self::find_for(TARGET)
+    }
+
+    /// The better way to `target` that is open here.
+    pub(crate) fn find_for(target: &str) -> Option<Self> {
         let installed = output_of("rustup", &["target", "list", "--installed"]);
-        if installed.lines().any(|line| line == TARGET) {
+        if installed.lines().any(|line| line == target) {
             return Some(Self::Installed);
         }
         let complete = Path::new(RUSTC).exists() && Path::new(LIBRARY_SOURCE).exists();
         complete.then_some(Self::BuildStd)
     }
+
+    /// Lets a cargo command build with it, `parts` of the library included where they have to be.
+    pub(crate) fn prepare(self, command: &mut Command, parts: &str) {
+        if matches!(self, Self::BuildStd) {
+            command.arg(format!("-Zbuild-std={parts}"));
+            command.env("RUSTC", RUSTC).env("RUSTC_BOOTSTRAP", "1");
+        }
+    }
+
+    /// What it builds with, for the list of steps.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Installed => "with the installed target library",
+            Self::BuildStd => "with the library built from source",
+        }
+    }
 }
 
 /// The build, and what it is called in the list of steps.
-pub(crate) fn build(toolchain: Toolchain) -> (&'static str, Command) {
+pub(crate) fn build(toolchain: Toolchain) -> (String, Command) {
     let mut command = cargo(&["build", "--locked", "--package", "linerate-core"]);
     command.args(["--target", TARGET, "--target-dir"]).arg(target().join("no-std"));
-    match toolchain {
-        Toolchain::Installed => ("no_std build, with the installed target library", command),
-        Toolchain::BuildStd => {
-            command.arg("-Zbuild-std=core").env("RUSTC", RUSTC).env("RUSTC_BOOTSTRAP", "1");
-            ("no_std build, with core built from source", command)
-        }
-    }
+    toolchain.prepare(&mut command, "core");
+    (format!("no_std build, {}", toolchain.name()), command)
 }
 
 const RUSTC: &str = "/usr/bin/rustc";

@@ -5,7 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::no_std::Toolchain;
+use crate::check_targets;
+use crate::no_std::{self, Toolchain};
+use crate::windows::LINKER;
+use crate::wine::Wine;
 use crate::workspace::{output_of, succeeds};
 
 /// Makes the system ready for the tests, or says what it lacks.
@@ -25,13 +28,20 @@ pub(crate) fn run() -> Result<(), String> {
 type IsPresent = fn() -> bool;
 
 /// Packages by their Debian names.
-const NEEDED: [(&str, IsPresent); 4] = [
+const NEEDED: [(&str, IsPresent); 6] = [
     ("iperf3", || succeeds(Command::new("iperf3").arg("--version"))),
     ("iproute2", || !cfg!(target_os = "linux") || succeeds(Command::new("ip").arg("-V"))),
     // For the driver of the fuzz targets.
     ("g++", || succeeds(Command::new("c++").arg("--version"))),
-    ("rustc-web rust-web-src", || Toolchain::find().is_some()),
+    ("rustc-web rust-web-src", || targets().all(|name| Toolchain::find_for(name).is_some())),
+    ("gcc-mingw-w64-x86-64", || succeeds(Command::new(LINKER).arg("--version"))),
+    ("wine64 wine", || Wine::find().is_some()),
 ];
+
+/// What is built for beside this machine.
+fn targets() -> impl Iterator<Item = &'static str> {
+    [no_std::TARGET].into_iter().chain(check_targets::TARGETS)
+}
 
 fn missing_packages() -> Vec<&'static str> {
     NEEDED
@@ -47,7 +57,7 @@ fn install(packages: &[&str]) -> Result<(), String> {
             "install these first (names as in Debian): {}; in place of rustc-web and rust-web-src, \
              `rustup target add {}` serves",
             packages.join(" "),
-            crate::no_std::TARGET
+            targets().collect::<Vec<_>>().join(" ")
         ));
     }
     apt(&["update", "--quiet"])?;

@@ -3,10 +3,12 @@
 
 use std::process::Command;
 
+use crate::check_targets;
 use crate::fuzz;
 use crate::no_std::{self, Toolchain};
 use crate::setup;
 use crate::steps::Steps;
+use crate::windows::{self, Profile};
 use crate::workspace::{cargo, target};
 
 /// Runs every check; `--long` gives the random and real-time tests more room.
@@ -16,7 +18,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(if long { 8 } else { 7 });
+    let mut steps = Steps::new(9 + check_targets::TARGETS.len() + usize::from(long));
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
     steps.command("clippy", &mut clippy())?;
@@ -25,7 +27,9 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     steps.command("unit, property, virtual-time and interop tests", &mut tests(long))?;
     let toolchain = Toolchain::find().ok_or("no toolchain for the no_std build after set-up")?;
     let (name, mut build) = no_std::build(toolchain);
-    steps.command(name, &mut build)?;
+    steps.command(&name, &mut build)?;
+    windows::steps(&mut steps, Profile::Debug)?;
+    check_targets::steps(&mut steps)?;
     if long {
         steps.step("fuzz targets", || fuzz::fuzz(&fuzz::targets()?, FUZZ_SECONDS))?;
     }

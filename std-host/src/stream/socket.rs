@@ -8,8 +8,8 @@ use std::sync::Arc;
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::greeting;
 use linerate_core::test::Protocol;
-use socket2::{Domain, Socket, Type};
-use tokio::io::AsyncWriteExt;
+use socket2::{Domain, SockRef, Socket, Type};
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 use super::SocketOptions;
@@ -58,7 +58,9 @@ pub(crate) async fn connect_udp(
     // One byte more than a reply has, so that anything longer does not look like one.
     let mut reply = [0; greeting::REPLY.len() + 1];
     loop {
-        let len = socket.recv(&mut reply).await?;
+        // Of data that comes before the reply, Windows would make an error when it does not fit.
+        let receive = || sys::recv_with_destination(&SockRef::from(&socket), &mut reply);
+        let len = socket.async_io(Interest::READABLE, receive).await?.len;
         if greeting::is_reply(&reply[..len]) {
             return DataSocket::new(socket.into_std()?.into(), options, warnings);
         }

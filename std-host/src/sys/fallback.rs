@@ -141,8 +141,8 @@ pub(crate) fn request_destination(_socket: &Socket, _ipv6: bool) -> io::Result<(
 
 pub(crate) fn recv_with_destination(socket: &Socket, buffer: &mut [u8]) -> io::Result<Arrived> {
     let mut room = [MaybeUninit::<u8>::uninit(); 64];
-    let most = buffer.len().min(room.len());
-    let (len, from) = socket.recv_from(&mut room[..most])?;
+    let (len, from) = socket.recv_from(&mut room)?;
+    let len = len.min(buffer.len());
     for (to, from) in buffer.iter_mut().zip(&room[..len]) {
         // SAFETY: the system filled the first `len` bytes.
         *to = unsafe { from.assume_init() };

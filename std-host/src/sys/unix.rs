@@ -103,6 +103,7 @@ pub(super) fn option_bytes(
 }
 
 /// Reads a socket option that is an `int`.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 pub(super) fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<c_int> {
     let mut bytes = [0; size_of::<c_int>()];
     option_bytes(socket, level, name, &mut bytes)?;

@@ -1,18 +1,71 @@
-//! Windows, with what the standard library and socket2 offer there. The data plane that Windows
-//! deserves, on Winsock itself, is the business of the package `linerate-windows`.
+//! Windows, by the package `linerate-windows`, which has the system calls; what Windows lacks is the
+//! fallback's.
 
-use std::os::windows::io::AsRawSocket;
+use std::io;
+use std::os::windows::io::{AsRawSocket, AsSocket};
+use std::time::Duration;
 
+use linerate_windows as native;
 use socket2::Socket;
 
+use super::{Arrived, Interest, unsupported};
+
 pub(crate) use super::fallback::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, mss, path_mtu, prepare_thread,
-    recv_with_destination, request_destination, set_congestion, set_dont_fragment, set_flow_label,
-    set_keep_alive, set_max_pacing_rate, set_mss, set_traffic_class, set_user_timeout, share_port,
-    tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    BUFFER_LIMITS, SEND_FLAGS, congestion, prepare_thread, set_congestion, set_flow_label,
+    set_keep_alive, set_max_pacing_rate, set_mss, share_port, tcp_stats, unacknowledged_bytes,
+    usable_buffer,
 };
+pub(crate) use native::{Wake, cpu_times};
+
+pub(crate) fn wait(
+    socket: &Socket,
+    interest: Interest,
+    wake: &Wake,
+    timeout: Option<Duration>,
+) -> io::Result<()> {
+    let interest = match interest {
+        Interest::Read => native::Interest::Read,
+        Interest::Write => native::Interest::Write,
+        Interest::Nothing => native::Interest::Nothing,
+    };
+    native::wait(socket.as_socket(), interest, wake, timeout)
+}
 
 /// Handles are small numbers, though the type has 64 bits.
 pub(crate) fn socket_number(socket: &Socket) -> i32 {
     i32::try_from(socket.as_raw_socket()).unwrap_or(i32::MAX)
+}
+
+pub(crate) fn unread_bytes(socket: &Socket) -> Option<u64> {
+    native::unread_bytes(socket.as_socket())
+}
+
+pub(crate) fn mss(socket: &Socket) -> Option<u32> {
+    native::mss(socket.as_socket())
+}
+
+pub(crate) fn path_mtu(socket: &Socket, ipv6: bool) -> Option<u32> {
+    native::path_mtu(socket.as_socket(), ipv6)
+}
+
+/// Windows takes `IP_TOS` from programs and ignores it, which is worse than to refuse.
+pub(crate) fn set_traffic_class(_socket: &Socket, _ipv6: bool, _class: u8) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_dont_fragment(socket: &Socket) -> io::Result<()> {
+    native::set_dont_fragment(socket.as_socket())
+}
+
+pub(crate) fn set_user_timeout(socket: &Socket, timeout: Duration) -> io::Result<()> {
+    native::set_user_timeout(socket.as_socket(), timeout)
+}
+
+pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {
+    native::request_destination(socket.as_socket(), ipv6)
+}
+
+pub(crate) fn recv_with_destination(socket: &Socket, buffer: &mut [u8]) -> io::Result<Arrived> {
+    let datagram = native::recv_with_destination(socket.as_socket(), buffer)?;
+    Ok(Arrived { len: datagram.len, from: datagram.from, to: datagram.to })
 }

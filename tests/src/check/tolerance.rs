@@ -29,7 +29,7 @@ impl Tolerance {
     pub(super) fn of(report: &Report<'_>) -> Self {
         let threads = minor_version(report) >= FIRST_WITH_THREADS;
         match report.tool {
-            Tool::Linerate => Self {
+            Tool::Linerate | Tool::LinerateWindows => Self {
                 blocks_over_the_amount: 0,
                 ends_with_an_interval: false,
                 seconds_shown_apart: 0.001,

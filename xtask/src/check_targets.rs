@@ -1,0 +1,53 @@
+//! Checks that everything for hosts compiles for the systems that are not this one, without a warning.
+//! A check needs no linker and none of the system's own libraries.
+
+use std::process::Command;
+
+use crate::no_std::Toolchain;
+use crate::steps::Steps;
+use crate::windows;
+use crate::workspace::{cargo, target};
+
+/// Checks every target.
+pub(crate) fn run(options: &[String]) -> Result<(), String> {
+    if !options.is_empty() {
+        return Err(format!("check-targets takes no options, not {}", options.join(" ")));
+    }
+    let mut list = Steps::new(TARGETS.len());
+    steps(&mut list)?;
+    list.print_table();
+    Ok(())
+}
+
+/// A step for each target.
+pub(crate) fn steps(steps: &mut Steps) -> Result<(), String> {
+    for name in TARGETS {
+        let toolchain = Toolchain::find_for(name)
+            .ok_or_else(|| format!("no toolchain for {name}; `cargo xtask test` sets one up"))?;
+        steps.step(&format!("check for {name}, {}", toolchain.name()), || {
+            PARTS.iter().try_for_each(|(package, part)| {
+                let status = check(toolchain, name, package, part).status();
+                let status = status.map_err(|e| format!("cannot start cargo: {e}"))?;
+                if status.success() { Ok(()) } else { Err(format!("{package} {part}: {status}")) }
+            })
+        })?;
+    }
+    Ok(())
+}
+
+/// What `cargo check` does, with warnings of this part alone denied.
+fn check(toolchain: Toolchain, name: &str, package: &str, part: &str) -> Command {
+    let mut command = cargo(&["rustc", "--locked", "--profile", "check"]);
+    command.args(["--package", package, part, "--target", name]);
+    command.arg("--target-dir").arg(target().join("targets"));
+    toolchain.prepare(&mut command, "std");
+    command.args(["--", "--deny", "warnings"]);
+    command
+}
+
+/// One of each system.
+pub(crate) const TARGETS: [&str; 3] =
+    ["x86_64-apple-darwin", "x86_64-unknown-freebsd", windows::TARGET];
+
+const PARTS: [(&str, &str); 3] =
+    [("linerate-windows", "--lib"), ("linerate", "--lib"), ("linerate", "--bin=linerate")];
