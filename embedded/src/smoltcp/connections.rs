@@ -17,6 +17,8 @@ pub(super) const DOORS: usize = 2;
 #[derive(Debug)]
 pub(super) struct Connections<const N: usize> {
     port: u16,
+    /// How many of the streams' sockets listen when they are free.
+    awaited: usize,
     streams: [Connection; N],
     doors: [Connection; DOORS],
 }
@@ -70,7 +72,7 @@ impl<const N: usize> Connections<N> {
             socket.set_timeout(Some(PEER_TIMEOUT));
             Connection { handle: sockets.add(socket), place: Place::Free }
         };
-        Self { port, streams: streams.map(&mut add), doors: doors.map(add) }
+        Self { port, awaited: 0, streams: streams.map(&mut add), doors: doors.map(add) }
     }
 
     /// All sockets, in the order in which they take connections.
@@ -82,6 +84,7 @@ impl<const N: usize> Connections<N> {
     /// Makes `count` sockets listen for streams. Streams of an earlier test that still leave are
     /// dropped; their peers hear of it when they send something.
     pub(super) fn await_streams(&mut self, sockets: &mut SocketSet<'_>, count: usize) {
+        self.awaited = count;
         for connection in self.streams.iter_mut().take(count) {
             if matches!(connection.place, Place::Free | Place::Leaving(_)) {
                 connection.listen(sockets, self.port);
@@ -91,6 +94,7 @@ impl<const N: usize> Connections<N> {
 
     /// Takes back the sockets that still listen for streams.
     pub(super) fn await_no_streams(&mut self, sockets: &mut SocketSet<'_>) {
+        self.awaited = 0;
         for connection in &mut self.streams {
             if matches!(connection.place, Place::Listening) {
                 sockets.get_mut::<Socket<'_>>(connection.handle).abort();
@@ -141,19 +145,13 @@ impl<const N: usize> Connections<N> {
         self.of(handle).place = Place::Leaving(now + LEAVING_TIMEOUT);
     }
 
-    /// Moves on what leaves, and makes the doors listen that are free.
+    /// Moves on what leaves, and makes those listen that should.
     pub(super) fn tidy(&mut self, now: Instant, sockets: &mut SocketSet<'_>) {
-        for connection in self.streams.iter_mut().chain(&mut self.doors) {
-            connection.tidy(now, sockets);
+        for (index, connection) in self.streams.iter_mut().enumerate() {
+            connection.tidy(now, sockets, (index < self.awaited).then_some(self.port));
         }
         for door in &mut self.doors {
-            // A connection that broke before it stood leaves its socket closed.
-            let is_closed = sockets.get::<Socket<'_>>(door.handle).state() == State::Closed;
-            if matches!(door.place, Place::Free)
-                || matches!(door.place, Place::Listening) && is_closed
-            {
-                door.listen(sockets, self.port);
-            }
+            door.tidy(now, sockets, Some(self.port));
         }
     }
 
@@ -181,19 +179,28 @@ impl Connection {
         self.place = Place::Listening;
     }
 
-    fn tidy(&mut self, now: Instant, sockets: &mut SocketSet<'_>) {
-        let Place::Leaving(until) = self.place else { return };
+    fn tidy(&mut self, now: Instant, sockets: &mut SocketSet<'_>, listen: Option<u16>) {
         let socket = sockets.get_mut::<Socket<'_>>(self.handle);
-        while socket.can_recv() && socket.recv(|bytes| (bytes.len(), ())).is_ok() {}
-        // What TIME-WAIT guards against, a late segment, the stack answers with a reset by itself.
-        let is_over = matches!(socket.state(), State::TimeWait | State::Closed);
-        if !is_over && now < until {
-            return;
+        let is_over = match self.place {
+            Place::Leaving(until) => {
+                while socket.can_recv() && socket.recv(|bytes| (bytes.len(), ())).is_ok() {}
+                if now >= until {
+                    socket.abort();
+                }
+                // What TIME-WAIT guards against, a late segment, the stack answers with a reset.
+                matches!(socket.state(), State::TimeWait | State::Closed)
+            }
+            // It broke before it stood.
+            Place::Listening => socket.state() == State::Closed,
+            Place::Free => true,
+            Place::Greeting(..) | Place::Taken => false,
+        };
+        if is_over {
+            self.place = Place::Free;
+            if let Some(port) = listen {
+                self.listen(sockets, port);
+            }
         }
-        if !is_over {
-            socket.abort();
-        }
-        self.place = Place::Free;
     }
 }
 
