@@ -3,13 +3,14 @@
 
 mod support;
 
-use linerate_embedded::engine::session::{Ending, Phase, SessionError, Timer};
+use linerate_embedded::engine::protocol::greeting;
+use linerate_embedded::engine::session::{Ending, Event, Phase, SessionError, Timer};
 use linerate_embedded::engine::test::{Direction, Limits, Protocol, TestSettings};
 use linerate_embedded::engine::units::BitsPerSec;
 use linerate_embedded::smoltcp::TurnedAway;
-use smoltcp::socket::tcp;
+use smoltcp::socket::{tcp, udp};
 use support::client::Client;
-use support::world::{Loss, World};
+use support::world::{HOST, Loss, OTHER_HOST, SERVER, World};
 
 fn settings(protocol: Protocol, direction: Direction) -> TestSettings {
     let limits = Limits { seconds: Some(1), ..Limits::default() };
@@ -190,21 +191,66 @@ fn strangers_are_turned_away_and_hold_up_nobody() {
 }
 
 #[test]
-fn a_second_client_is_refused_and_the_first_not_disturbed() {
+fn other_clients_are_refused_and_the_first_not_disturbed() {
     let mut world = World::new();
     let mut first =
         Client::start(world.now, &mut world.net, settings(Protocol::Tcp, Direction::Reverse));
     run_to(&mut world, &mut first, Phase::Running);
-    let mut second =
-        Client::start(world.now, &mut world.net, settings(Protocol::Tcp, Direction::Forward));
-    world.run_until(Some(&mut first), 5, |world, _| {
-        second.poll(world.now, &mut world.net);
-        second.is_over()
-    });
-    assert!(matches!(second.ending, Some(Ending::Failed(SessionError::Refused(_)))));
-    assert_eq!(world.told.turned_away, [TurnedAway::Busy]);
+    // The server closes these connections first, so that their last state would be a long one.
+    for count in 1..=5 {
+        let mut other =
+            Client::start(world.now, &mut world.net, settings(Protocol::Tcp, Direction::Forward));
+        world.run_until(Some(&mut first), 1, |world, _| {
+            other.poll(world.now, &mut world.net);
+            other.is_over() && other.is_closed(&world.net)
+        });
+        assert!(matches!(other.ending, Some(Ending::Failed(SessionError::Refused(_)))));
+        assert_eq!(world.told.turned_away, vec![TurnedAway::Busy; count]);
+        other.leave(&mut world.net);
+    }
     world.run_until(Some(&mut first), 5, |_, first| first.is_some_and(Client::is_over));
     assert_eq!(first.ending, Some(Ending::Complete));
+}
+
+#[test]
+fn a_client_whose_cookie_overtakes_the_last_goodbye_waits_for_it() {
+    let mut world = World::new();
+    let mut last =
+        Client::start(world.now, &mut world.net, settings(Protocol::Tcp, Direction::Forward));
+    run_to(&mut world, &mut last, Phase::Results);
+    world.run_until(None, 1, |world, _| last.has_news(&world.net));
+    let mut next =
+        Client::start(world.now, &mut world.net, settings(Protocol::Tcp, Direction::Forward));
+    world.pass(&mut next, 50);
+    assert_eq!((next.phase(), &world.told.turned_away[..]), (Phase::Greeting, &[][..]));
+    last.poll(world.now, &mut world.net);
+    assert_eq!(last.ending, Some(Ending::Complete));
+    world.run_until(Some(&mut next), 3, |_, next| next.is_some_and(Client::is_over));
+    assert_eq!(next.ending, Some(Ending::Complete));
+}
+
+#[test]
+fn a_datagram_greeting_counts_once_and_only_from_the_client_itself() {
+    let mut world = World::new();
+    let settings = settings(Protocol::Udp, Direction::Bidirectional);
+    let mut client = Client::start(world.now, &mut world.net, settings);
+    client.never_opens_streams();
+    run_to(&mut world, &mut client, Phase::Streams);
+    let [stranger, first, second] =
+        [OTHER_HOST, HOST, HOST].map(|address| world.net.datagrams(address));
+    for (from, is_last) in
+        [(stranger, false), (first, false), (first, false), (stranger, false), (second, true)]
+    {
+        let socket = world.net.sockets.get_mut::<udp::Socket<'_>>(from);
+        socket.send_slice(&greeting::HELLO, SERVER).expect("there is room");
+        world.pass(&mut client, 10);
+        assert_eq!(world.told.events.contains(&Event::Started), is_last);
+    }
+    let answers = [stranger, first, second].map(|handle| {
+        let socket = world.net.sockets.get_mut::<udp::Socket<'_>>(handle);
+        socket.recv().is_ok_and(|(datagram, _)| datagram == greeting::REPLY)
+    });
+    assert_eq!(answers, [false, true, true]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::socket::{tcp, udp};
 use smoltcp::time::Instant;
 
-use super::world::{Net, SERVER, STREAMS};
+use super::world::{HOST, Net, SERVER, STREAMS};
 
 pub(crate) struct Client {
     session: ClientSession<'static, STREAMS>,
@@ -100,6 +100,11 @@ impl Client {
     /// It does everything but that.
     pub(crate) fn never_opens_streams(&mut self) {
         self.opens_streams = false;
+    }
+
+    /// Whether the server has said something that it has not taken.
+    pub(crate) fn has_news(&self, net: &Net) -> bool {
+        net.sockets.get::<tcp::Socket<'_>>(self.control).can_recv()
     }
 
     /// Whether all of its connections are closed by both ends.
@@ -271,12 +276,10 @@ impl Stream {
         let handle = match protocol {
             Protocol::Tcp => net.connect(),
             Protocol::Udp => {
-                let buffer =
-                    || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; 64], vec![0; 65536]);
-                let mut socket = udp::Socket::new(buffer(), buffer());
-                socket.bind(net.port()).expect("the port is free");
+                let handle = net.datagrams(HOST);
+                let socket = net.sockets.get_mut::<udp::Socket<'_>>(handle);
                 socket.send_slice(&greeting::HELLO, SERVER).expect("there is room");
-                net.sockets.add(socket)
+                handle
             }
         };
         Self { handle, protocol, is_connected: false, flow: None }

@@ -8,7 +8,7 @@ use linerate_embedded::engine::test::TestSettings;
 use linerate_embedded::smoltcp::{Config, Observer, Server, Storage, TurnedAway};
 use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, Loopback, Medium};
-use smoltcp::socket::tcp;
+use smoltcp::socket::{tcp, udp};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint};
 
@@ -47,8 +47,11 @@ impl World {
         let mut cable = Cable { loopback: Loopback::new(Medium::Ip), loss: Loss::None, seed: 1 };
         let config = smoltcp::iface::Config::new(HardwareAddress::Ip);
         let mut interface = Interface::new(config, &mut cable, now);
-        let address = IpCidr::new(HOST, 8);
-        interface.update_ip_addrs(|addresses| addresses.push(address).expect("the first fits"));
+        interface.update_ip_addrs(|addresses| {
+            for host in [HOST, OTHER_HOST] {
+                addresses.push(IpCidr::new(host, 8)).expect("two fit");
+            }
+        });
         let mut sockets = SocketSet::new(Vec::new());
         let storage = Box::leak(Box::new(Storage::<STREAMS, 512, 8192, 8192>::new()));
         let server = Server::new(Config::default(), &mut sockets, storage.buffers());
@@ -69,6 +72,15 @@ impl World {
         let soonest = *now + Duration::from_millis(1);
         let frames_fly = polled == PollResult::SocketStateChanged;
         *now = next.filter(|_| !frames_fly).unwrap_or(soonest).max(soonest);
+    }
+
+    /// Steps for so many milliseconds, one by one, whatever is due.
+    pub(crate) fn pass(&mut self, client: &mut Client, millis: u64) {
+        for _ in 0..millis {
+            let next = self.now + Duration::from_millis(1);
+            self.step(Some(client));
+            self.now = next;
+        }
     }
 
     /// Steps until `is_done`, which must come within so many seconds of virtual time.
@@ -108,6 +120,15 @@ impl Net {
         let mut socket = tcp::Socket::new(buffer(), buffer());
         let port = self.port();
         socket.connect(self.interface.context(), SERVER, port).expect("the port is free");
+        self.sockets.add(socket)
+    }
+
+    /// A datagram socket at this address.
+    pub(crate) fn datagrams(&mut self, address: IpAddress) -> SocketHandle {
+        let buffer =
+            || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; 64], vec![0; 65536]);
+        let mut socket = udp::Socket::new(buffer(), buffer());
+        socket.bind((address, self.port())).expect("the port is free");
         self.sockets.add(socket)
     }
 
@@ -190,5 +211,8 @@ impl Cable {
     }
 }
 
-const HOST: IpAddress = IpAddress::v4(127, 0, 0, 1);
+/// Where the server and all clients are.
+pub(crate) const HOST: IpAddress = IpAddress::v4(127, 0, 0, 1);
+/// Where others are.
+pub(crate) const OTHER_HOST: IpAddress = IpAddress::v4(10, 0, 0, 1);
 pub(crate) const SERVER: IpEndpoint = IpEndpoint { addr: HOST, port: 5201 };
