@@ -15,6 +15,7 @@ use linerate_embedded::engine::session::{Event, ServerSession};
 use linerate_embedded::smoltcp::{Config, Observer, Server, Storage, TurnedAway};
 use smoltcp::iface::{Interface, PollIngressSingleResult, SocketSet, SocketStorage};
 use smoltcp::phy::{Medium, TunTapInterface, wait};
+use smoltcp::socket::udp::PacketMetadata;
 use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, IpCidr, IpEndpoint};
 
@@ -38,10 +39,14 @@ fn main() {
     interface.update_ip_addrs(|addresses| addresses.push(address).expect("the first fits"));
 
     let mut storage = Storage::<STREAMS, 4096, 16384, 16384>::new();
+    let mut metadata = [[PacketMetadata::EMPTY; 16]; 2];
     let mut places = [SocketStorage::EMPTY; Server::<STREAMS, TEXT>::SOCKETS];
     let mut sockets = SocketSet::new(&mut places[..]);
-    let mut server =
-        Server::<STREAMS, TEXT>::new(Config::default(), &mut sockets, storage.buffers());
+    let mut server = Server::<STREAMS, TEXT>::new(
+        Config::default(),
+        &mut sockets,
+        storage.buffers(&mut metadata),
+    );
     println!("ready: {address} on {tap}");
 
     loop {

@@ -5,15 +5,17 @@
 //! ```
 //! use linerate_embedded::smoltcp::{Config, Server, Storage};
 //! # use smoltcp::iface::{Interface, SocketSet, SocketStorage};
+//! # use smoltcp::socket::udp::PacketMetadata;
 //!
 //! /// Room for one stream a test, 64 bytes of title and other texts.
 //! type OneStream = Server<1, 64>;
 //!
 //! // Bytes each way: 512 for a control connection, 4096 for the TCP stream, 4096 for datagrams.
 //! let mut storage = Storage::<1, 512, 4096, 4096>::new();
+//! let mut metadata = [[PacketMetadata::EMPTY; 16]; 2];
 //! let mut places = [SocketStorage::EMPTY; OneStream::SOCKETS];
 //! let mut sockets = SocketSet::new(&mut places[..]);
-//! let mut server = OneStream::new(Config::default(), &mut sockets, storage.buffers());
+//! let mut server = OneStream::new(Config::default(), &mut sockets, storage.buffers(&mut metadata));
 //! # let mut device = smoltcp::phy::Loopback::new(smoltcp::phy::Medium::Ip);
 //! # let config = smoltcp::iface::Config::new(smoltcp::wire::HardwareAddress::Ip);
 //! # let clock = || smoltcp::time::Instant::from_millis(5);

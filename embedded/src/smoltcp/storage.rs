@@ -60,32 +60,34 @@ impl<'a> UdpBuffers<'a> {
 }
 
 /// Memory for a server with at most `N` streams a test, so many bytes each way: `CONTROL` for each
-/// of the [`Buffers::control`], `TCP` for each TCP stream, `UDP` for all UDP streams together.
+/// of the [`Buffers::control`], `TCP` for each TCP stream, `UDP` for all UDP streams together. It is
+/// all zeros at first, so that as a static it takes no flash.
 #[derive(Debug)]
 pub struct Storage<const N: usize, const CONTROL: usize, const TCP: usize, const UDP: usize> {
     control: [[[u8; CONTROL]; 2]; DOORS],
     streams: [[[u8; TCP]; 2]; N],
     datagrams: [[u8; UDP]; 2],
-    metadata: [[udp::PacketMetadata; DATAGRAMS]; 2],
 }
 
 impl<const N: usize, const CONTROL: usize, const TCP: usize, const UDP: usize>
     Storage<N, CONTROL, TCP, UDP>
 {
-    /// Zeros; usable for a static.
+    /// Zeros.
     pub const fn new() -> Self {
         Self {
             control: [[[0; CONTROL]; 2]; DOORS],
             streams: [[[0; TCP]; 2]; N],
             datagrams: [[0; UDP]; 2],
-            metadata: [[udp::PacketMetadata::EMPTY; DATAGRAMS]; 2],
         }
     }
 
-    /// All of it, to lend.
-    pub fn buffers(&mut self) -> Buffers<'_, N> {
+    /// All of it, to lend, with places for `D` datagrams each way.
+    pub fn buffers<'a, const D: usize>(
+        &'a mut self,
+        metadata: &'a mut [[udp::PacketMetadata; D]; 2],
+    ) -> Buffers<'a, N> {
         let [receive, transmit] = &mut self.datagrams;
-        let [receive_metadata, transmit_metadata] = &mut self.metadata;
+        let [receive_metadata, transmit_metadata] = metadata;
         Buffers {
             control: self.control.each_mut().map(tcp_buffers),
             streams: self.streams.each_mut().map(tcp_buffers),
@@ -105,6 +107,3 @@ impl<const N: usize, const CONTROL: usize, const TCP: usize, const UDP: usize> D
 fn tcp_buffers<const BYTES: usize>([receive, transmit]: &mut [[u8; BYTES]; 2]) -> TcpBuffers<'_> {
     TcpBuffers { receive, transmit }
 }
-
-/// Datagrams that wait each way.
-const DATAGRAMS: usize = 16;

@@ -54,7 +54,9 @@ impl World {
         });
         let mut sockets = SocketSet::new(Vec::new());
         let storage = Box::leak(Box::new(Storage::<STREAMS, 512, 8192, 8192>::new()));
-        let server = Server::new(Config::default(), &mut sockets, storage.buffers());
+        let metadata = Box::leak(Box::new([[udp::PacketMetadata::EMPTY; 16]; 2]));
+        let buffers = storage.buffers(metadata);
+        let server = Server::new(Config::default(), &mut sockets, buffers);
         let net = Net { cable, interface, sockets, next_port: 50_000 };
         let mut world = Self { now, net, server, told: Told::default() };
         world.step(None);
