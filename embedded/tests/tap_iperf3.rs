@@ -85,18 +85,28 @@ fn a_second_client_is_told_that_the_server_is_busy() {
 }
 
 #[test]
-fn a_test_with_more_streams_than_there_is_room_for_is_refused() {
+fn what_there_is_no_room_for_is_refused() {
     if !may_make_namespaces() {
         return;
     }
-    let board = Board::start("10.0.2.2/24", "10.0.2.15/24");
-    for options in [&["-P", "3"][..], &["-u", "-l", "9000"]] {
-        let refused = board.start_client(options).wait(LIMIT).expect("it is told at once");
-        let document: Value = refused.document().expect("a document");
-        assert!(document["error"].is_string(), "{refused}");
-        board.wait_for_line("end of the test: Failed(Denied");
+    for ((host, board), too_long, longest) in [
+        // An IP packet of 1500 bytes less the headers: 20 + 8, 40 + 8.
+        (("10.0.2.2/24", "10.0.2.15/24"), "1473", "1472"),
+        (("fd00::2/64", "fd00::15/64"), "1453", "1452"),
+    ] {
+        let board = Board::start(host, board);
+        for options in [&["-P", "3"][..], &["-u", "-l", too_long], &["-u", "-R", "-l", too_long]] {
+            let refused = board.start_client(options).wait(LIMIT).expect("it is told at once");
+            let document: Value = refused.document().expect("a document");
+            assert!(document["error"].is_string(), "{refused}");
+            board.wait_for_line("end of the test: Failed(Denied");
+        }
+        for options in [&["-l", longest][..], &["-R", "-l", longest]] {
+            let report = board.run_client(&[&["-u", "-n", "100K"], options].concat());
+            assert!(report["end"]["sum"]["packets"].as_u64() > Some(60), "{report:#}");
+            assert_eq!(report["end"]["sum"]["lost_packets"], 0, "{report:#}");
+        }
     }
-    board.run_client(&["-n", "1M"]);
 }
 
 /// A sender that was told a rate keeps it.

@@ -38,6 +38,8 @@
 //! - **Accuracy.** Everything that one `poll` finds arrived at its `now`. A loop that takes one frame
 //!   at a time (`poll_ingress_single`) between two polls of the server loses no datagram to a full
 //!   buffer and measures jitter by the microsecond; [`Interface::poll`] takes all that wait.
+//! - **Time.** What smoltcp's `poll_at` says is due at once has a time long past, and the difference of
+//!   two of its instants has no sign: compare before you subtract.
 //! - **Buffers.** A TCP window is as large as the buffer that a stream was lent. A datagram must fit
 //!   into the UDP buffers and into a frame: smoltcp cuts none here.
 //! - **Ignored**, because the stack has no such thing: window, segment size, type of service, flow

@@ -21,9 +21,9 @@ use super::time::{engine_time, stack_time};
 pub struct Config {
     /// The port, TCP and UDP; iperf3's own is 5201.
     pub port: u16,
-    /// The longest datagram that fits a frame. The default is that of Ethernet and IPv4; IPv6 takes
-    /// 20 bytes more.
-    pub most_datagram_bytes: u32,
+    /// The longest IP packet that the interface takes; 1500 on Ethernet. A test whose datagrams do
+    /// not fit is refused.
+    pub mtu_bytes: u32,
     /// How clients are treated.
     pub session: ServerConfig,
 }
@@ -32,7 +32,7 @@ impl Default for Config {
     fn default() -> Self {
         let session =
             ServerConfig { interval: None, extension: None, deadlines: Deadlines::default() };
-        Self { port: 5201, most_datagram_bytes: 1472, session }
+        Self { port: 5201, mtu_bytes: 1500, session }
     }
 }
 

@@ -215,11 +215,13 @@ impl<const N: usize, const T: usize> Test<N, T> {
                 stage.connections.await_streams(stage.sockets, settings.stream_count());
             }
             Protocol::Udp => {
-                let fits_frame = settings.block_bytes <= stage.config.most_datagram_bytes;
-                let most = udp::most_datagram_bytes(stage.sockets, stage.udp);
-                if !fits_frame || settings.block_bytes as usize > most {
-                    let error = ServerError::new(error_number::UDP_BLOCK_SIZE);
-                    return Admission::Deny(error);
+                let most = udp::most_datagram_bytes(
+                    stage.config.mtu_bytes,
+                    self.peer.addr,
+                    stage.sockets.get(stage.udp),
+                );
+                if settings.block_bytes > most {
+                    return Admission::Deny(ServerError::new(error_number::UDP_BLOCK_SIZE));
                 }
             }
         }

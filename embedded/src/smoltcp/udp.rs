@@ -5,9 +5,8 @@ use linerate_core::flow::{SendFlow, Step};
 use linerate_core::protocol::greeting;
 use linerate_core::session::StreamEvent;
 use linerate_core::time::Instant;
-use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::udp::{SendError, Socket, UdpMetadata};
-use smoltcp::wire::IpAddress;
+use smoltcp::wire::{IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpAddress, UDP_HEADER_LEN};
 
 use super::stream::{Flow, Link, Stream, Turn};
 
@@ -68,10 +67,15 @@ pub(super) fn send(
     }
 }
 
-/// The longest datagram that fits each way.
-pub(super) fn most_datagram_bytes(sockets: &SocketSet<'_>, handle: SocketHandle) -> usize {
-    let socket = sockets.get::<Socket<'_>>(handle);
-    socket.payload_recv_capacity().min(socket.payload_send_capacity())
+/// The longest datagram that fits a packet and both buffers.
+pub(super) fn most_datagram_bytes(mtu_bytes: u32, peer: IpAddress, socket: &Socket<'_>) -> u32 {
+    let header_bytes = match peer {
+        IpAddress::Ipv4(_) => IPV4_HEADER_LEN,
+        IpAddress::Ipv6(_) => IPV6_HEADER_LEN,
+    } + UDP_HEADER_LEN;
+    let buffered = socket.payload_recv_capacity().min(socket.payload_send_capacity());
+    let buffered = u32::try_from(buffered).unwrap_or(u32::MAX);
+    mtu_bytes.saturating_sub(header_bytes as u32).min(buffered)
 }
 
 fn stream_of(streams: &mut [Stream], from: UdpMetadata) -> Option<&mut Stream> {
