@@ -56,6 +56,20 @@ fn every_way_of_moving_data_is_measured_by_both_ends() {
 }
 
 #[test]
+fn two_streams_one_way_get_equal_shares() {
+    let mut world = World::new();
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let settings = settings(protocol, direction);
+            let client = world.run_test(TestSettings { parallel: 2, bitrate: None, ..settings });
+            let [first, second] = [0, 1].map(|index| client.counted(index).0.0);
+            let apart = first.abs_diff(second) * 100 / first.max(1);
+            assert!(second > 0 && apart < 5, "{protocol:?} {direction:?}: {first}, {second}");
+        }
+    }
+}
+
+#[test]
 fn a_limit_of_bytes_is_received_to_the_last_byte() {
     let mut world = World::new();
     let limits = Limits { bytes: Some(300_001), ..Limits::default() };

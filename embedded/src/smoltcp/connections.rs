@@ -36,8 +36,8 @@ enum Place {
     Free,
     /// It waits for a connection.
     Listening,
-    /// It reads a cookie, until its time is over.
-    Greeting(GreetingReader, Instant),
+    /// It reads a cookie, until its time is over; it has all the time once its cookie is here.
+    Greeting(GreetingReader, Option<Instant>),
     /// It belongs to the running test.
     Taken,
     /// It is being closed, and is reset when the peer takes too long.
@@ -114,17 +114,24 @@ impl<const N: usize> Connections<N> {
         let place = &mut self.of(handle).place;
         if matches!(place, Place::Listening) && is_connected(socket) {
             socket.set_nagle_enabled(false);
-            *place = Place::Greeting(GreetingReader::new(), now + GREETING_TIMEOUT);
+            *place = Place::Greeting(GreetingReader::new(), Some(now + GREETING_TIMEOUT));
         }
         let Place::Greeting(reader, until) = place else { return Visit::Waiting };
         let mut greeting = reader.read(&[]).1;
         while greeting == Greeting::Incomplete && socket.can_recv() {
             greeting = socket.recv(|bytes| reader.read(bytes)).unwrap_or(greeting);
         }
-        match greeting {
-            Greeting::Incomplete if !socket.may_recv() => Visit::Gone,
-            Greeting::Incomplete if now >= *until => Visit::Silent,
-            greeting => Visit::Greeting(greeting),
+        if greeting != Greeting::Incomplete {
+            *until = None;
+            return Visit::Greeting(greeting);
+        }
+        if !socket.may_recv() {
+            return Visit::Gone;
+        }
+        if until.is_some_and(|until| now >= until) {
+            Visit::Silent
+        } else {
+            Visit::Greeting(greeting)
         }
     }
 
@@ -159,7 +166,8 @@ impl<const N: usize> Connections<N> {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let all = self.streams.iter().chain(&self.doors);
         all.filter_map(|connection| match connection.place {
-            Place::Greeting(_, until) | Place::Leaving(until) => Some(until),
+            Place::Greeting(_, until) => until,
+            Place::Leaving(until) => Some(until),
             Place::Free | Place::Listening | Place::Taken => None,
         })
         .min()

@@ -75,8 +75,11 @@ impl<const N: usize, const T: usize> Server<N, T> {
     }
 
     /// Does everything that can be done at `now`. To be called after each poll of the interface, and
-    /// when the time comes that the last call returned: none waits for the network alone. After it
-    /// the interface may have something to send.
+    /// when the time comes that the last call returned; if that was `None`, only the interface can
+    /// bring something to do. After a call the interface may have something to send.
+    ///
+    /// # Panics
+    /// If `sockets` is not the set that the server was made with, or lacks its sockets.
     pub fn poll(
         &mut self,
         now: smoltcp::time::Instant,
@@ -87,7 +90,7 @@ impl<const N: usize, const T: usize> Server<N, T> {
         let now = engine_time(now);
         let mut stage = Stage { now, config, sockets, connections, udp: *udp, observer };
         if let Some(test) = test {
-            test.listen(&mut stage);
+            test.hear(&mut stage);
             if core::mem::take(is_interrupted) {
                 test.interrupt(&mut stage);
             }
@@ -97,9 +100,9 @@ impl<const N: usize, const T: usize> Server<N, T> {
             Some(test) => test.work(&mut stage),
             None => stage.drop_datagrams(),
         };
-        let is_over = test.as_ref().is_some_and(|test| test.is_over(&stage));
-        if is_over && let Some(test) = test.take() {
-            test.close(&mut stage);
+        let is_over = test.as_ref().is_some_and(|test| test.close_if_over(&mut stage));
+        if is_over {
+            *test = None;
         }
         stage.connections.tidy(now, stage.sockets);
         // Whoever waits for the end of a test is served at once.

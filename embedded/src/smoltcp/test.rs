@@ -29,6 +29,8 @@ pub(super) struct Test<const N: usize, const T: usize> {
     control: SocketHandle,
     peer: IpEndpoint,
     streams: Vec<Stream, N>,
+    /// The stream whose turn is first. It changes, because they share what can be sent.
+    first: usize,
     /// What the session is to be told next.
     due: Due,
     control_ended: bool,
@@ -60,6 +62,7 @@ impl<const N: usize, const T: usize> Test<N, T> {
             control,
             peer,
             streams: Vec::new(),
+            first: 0,
             due: Due::default(),
             control_ended: false,
             is_silent: false,
@@ -86,7 +89,7 @@ impl<const N: usize, const T: usize> Test<N, T> {
     }
 
     /// Takes what came on the control connection, and lets the timers fire.
-    pub(super) fn listen(&mut self, stage: &mut Stage<'_, '_, N, T>) {
+    pub(super) fn hear(&mut self, stage: &mut Stage<'_, '_, N, T>) {
         while !self.control_ended {
             let socket = stage.sockets.get_mut::<tcp_socket::Socket<'_>>(self.control);
             let session = &mut self.session;
@@ -143,14 +146,15 @@ impl<const N: usize, const T: usize> Test<N, T> {
         [next_turn, deadline, self.closing].into_iter().flatten().min()
     }
 
-    /// Everything is said and done, or the time for it is over.
-    pub(super) fn is_over(&self, stage: &Stage<'_, '_, N, T>) -> bool {
+    /// Closes the control connection if everything is said and done, or the time for it is over.
+    pub(super) fn close_if_over(&self, stage: &mut Stage<'_, '_, N, T>) -> bool {
         let socket = stage.sockets.get::<tcp_socket::Socket<'_>>(self.control);
-        self.closing.is_some_and(|until| self.is_silent || !socket.may_send() || stage.now >= until)
-    }
-
-    pub(super) fn close(self, stage: &mut Stage<'_, '_, N, T>) {
-        stage.connections.leave(stage.now, stage.sockets, self.control);
+        let is_spent = self.is_silent || !socket.may_send();
+        let is_over = self.closing.is_some_and(|until| is_spent || stage.now >= until);
+        if is_over {
+            stage.connections.leave(stage.now, stage.sockets, self.control);
+        }
+        is_over
     }
 
     /// The transport of the streams that the client is to open now.
@@ -269,8 +273,10 @@ impl<const N: usize, const T: usize> Test<N, T> {
 
     fn move_data(&mut self, stage: &mut Stage<'_, '_, N, T>) -> Option<Instant> {
         let datagram_bytes = self.session.settings().block_bytes as usize;
+        let count = self.streams.len();
+        self.first = (self.first + 1) % count.max(1);
         let mut next = None;
-        for index in 0..N {
+        for index in (self.first..count).chain(0..self.first) {
             // An event may end the test, and the streams with it.
             let Some(stream) = self.streams.get_mut(index) else { break };
             let turn = match (stream.link, &mut stream.flow) {
