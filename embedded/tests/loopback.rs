@@ -70,6 +70,20 @@ fn two_streams_one_way_get_equal_shares() {
 }
 
 #[test]
+fn an_omitted_start_is_left_out_at_both_ends() {
+    let mut world = World::new();
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let settings = settings(Protocol::Udp, direction);
+        let client = world.run_test(TestSettings { omit_secs: 1, ..settings });
+        // 4 Mbit/s for the measured second; the ends begin and end a few datagrams apart.
+        let (sent, received) = client.counted(0);
+        for bytes in [sent.0, received.0] {
+            assert!((490_000..510_000).contains(&bytes), "{direction:?}: {sent:?} {received:?}");
+        }
+    }
+}
+
+#[test]
 fn a_limit_of_bytes_is_received_to_the_last_byte() {
     let mut world = World::new();
     let limits = Limits { bytes: Some(300_001), ..Limits::default() };

@@ -2,7 +2,7 @@
 
 use linerate_core::flow::{ReceiveFlow, SendFlow, StreamPlan};
 use linerate_core::session::StreamEvent;
-use linerate_core::stats::{Sample, Tally};
+use linerate_core::stats::Sample;
 use linerate_core::test::Role;
 use linerate_core::time::Instant;
 use smoltcp::iface::SocketHandle;
@@ -68,13 +68,12 @@ impl Stream {
         event
     }
 
-    /// The stack tells no more than its flow has counted.
+    /// What the flow has counted. The stack tells nothing to go with it.
     pub(super) fn sample(&self) -> Sample {
-        let tally = match &self.flow {
-            Flow::Idle => Tally::default(),
-            Flow::Send(flow) => flow.tally(),
-            Flow::Receive(flow) => flow.tally(),
-        };
-        Sample { tally, tcp: None }
+        match &self.flow {
+            Flow::Idle => Sample::default(),
+            Flow::Send(flow) => flow.sample(),
+            Flow::Receive(flow) => flow.sample(),
+        }
     }
 }

@@ -319,12 +319,11 @@ impl Stream {
     }
 
     fn sample(&self) -> Sample {
-        let tally = match &self.flow {
-            Some(Flow::Send(flow)) => flow.tally(),
-            Some(Flow::Receive(flow)) => flow.tally(),
-            None => Default::default(),
-        };
-        Sample { tally, tcp: None }
+        match &self.flow {
+            Some(Flow::Send(flow)) => flow.sample(),
+            Some(Flow::Receive(flow)) => flow.sample(),
+            None => Sample::default(),
+        }
     }
 }
 
