@@ -1,10 +1,13 @@
-//! Adapters that run the linerate engine on microcontrollers: one for smoltcp, which is polled, and
-//! one for embassy-net, which is async. They only move bytes; every decision is the engine's.
+//! Adapters that run the linerate engine on microcontrollers. They only move bytes; every decision
+//! is the engine's.
 //!
-//! What is there: the engine, re-exported as [`engine`], and the features `smoltcp`,
-//! `embassy-net` and `defmt`, which bring in the stacks in versions that build together. What is not
-//! there yet: the adapters themselves, the firmware and the examples for boards.
+//! What is there: the engine, re-exported as [`engine`], and with the feature `smoltcp` an iperf3
+//! server on that stack, in the module `smoltcp`. With the feature `defmt` everything that it tells
+//! can be logged. What is not there: a client, and the adapter for embassy-net.
 #![no_std]
 #![forbid(unsafe_code)]
 
 pub use linerate_core as engine;
+
+#[cfg(feature = "smoltcp")]
+pub mod smoltcp;

@@ -83,14 +83,20 @@ fn linerate() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match std::env::var_os("LINERATE_BIN") {
         Some(path) => path.into(),
-        None => build_linerate(),
+        None => build(&["--package", "linerate", "--bin", "linerate"]),
     })
 }
 
-/// Cargo hands the path of a binary only to tests of the same package, so it is asked for it.
-fn build_linerate() -> PathBuf {
+/// Builds one program of this workspace and tells where it is. Cargo hands the path of a binary only
+/// to tests of the same package, and that of an example to nobody, so it is asked for it.
+///
+/// # Panics
+///
+/// When it cannot be built.
+pub fn build(target: &[&str]) -> PathBuf {
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--package", "linerate", "--bin", "linerate"])
+        .arg("build")
+        .args(target)
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()

@@ -1,6 +1,7 @@
-//! Builds the engine for a microcontroller that has no operating system: the proof that `core` needs
-//! no `std` and no allocator. With an installed target library where rustup has one, else by building
-//! the language's own `core` from Debian's complete toolchain.
+//! Builds the engine and its adapters for a microcontroller that has no operating system, with all
+//! their features: the proof that they need no `std` and no allocator. With an installed target
+//! library where rustup has one, else by building the language's own `core` from Debian's complete
+//! toolchain.
 
 use std::path::Path;
 use std::process::Command;
@@ -54,7 +55,8 @@ impl Toolchain {
 
 /// The build, and what it is called in the list of steps.
 pub(crate) fn build(toolchain: Toolchain) -> (String, Command) {
-    let mut command = cargo(&["build", "--locked", "--package", "linerate-core"]);
+    let mut command = cargo(&["build", "--locked", "--all-features"]);
+    command.args(["--package", "linerate-core", "--package", "linerate-embedded"]);
     command.args(["--target", TARGET, "--target-dir"]).arg(target().join("no-std"));
     toolchain.prepare(&mut command, "core");
     (format!("no_std build, {}", toolchain.name()), command)
