@@ -7,6 +7,8 @@ use linerate_core::protocol::code::error_number;
 use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::Protocol;
 
+use crate::observe::Cancel;
+
 /// Why a test or a server could not do its work.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -37,6 +39,11 @@ pub enum Error {
         port: u16,
         /// What the system said.
         message: String,
+    },
+    /// This end was told to stop.
+    Interrupted {
+        /// By what, such as a signal, if that was said.
+        by: Option<String>,
     },
     /// The control exchange ended before its time; who is at fault is in the value.
     Session(SessionError),
@@ -70,8 +77,8 @@ impl Error {
     }
 
     /// This end was told to stop.
-    pub const fn interrupted() -> Self {
-        Self::Session(SessionError::Interrupted)
+    pub fn interrupted(cancel: &Cancel) -> Self {
+        Self::Interrupted { by: cancel.by().map(|by| by.to_string()) }
     }
 
     /// The class that this error belongs to.
@@ -79,6 +86,7 @@ impl Error {
         match self {
             Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
             Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
+            Self::Interrupted { .. } => ExitCode::Aborted,
             Self::Session(error) => session_exit_code(error),
         }
     }
@@ -136,6 +144,8 @@ impl fmt::Display for Error {
                      {transport} port {port} does not: {message}"
                 )
             }
+            Self::Interrupted { by: None } => f.write_str("interrupted"),
+            Self::Interrupted { by: Some(by) } => write!(f, "interrupted by {by}"),
             Self::Session(error) => error.fmt(f),
         }
     }

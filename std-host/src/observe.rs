@@ -26,28 +26,45 @@ impl<F: FnMut(Progress) + Send> Observer for F {
 /// A switch that ends tests early: each ends with a summary of what there is, and tells its peer.
 /// Clones are the same switch.
 #[derive(Debug, Clone)]
-pub struct Cancel(Arc<watch::Sender<bool>>);
+pub struct Cancel(Arc<watch::Sender<State>>);
+
+#[derive(Debug, Clone, Default)]
+struct State {
+    is_thrown: bool,
+    by: Option<Arc<str>>,
+}
 
 impl Cancel {
     /// A switch that is not thrown.
     pub fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(false)))
+        Self(Arc::new(watch::Sender::new(State::default())))
     }
 
     /// Throws the switch, for good.
     pub fn cancel(&self) {
-        self.0.send_replace(true);
+        self.0.send_modify(|state| state.is_thrown = true);
+    }
+
+    /// Throws the switch and says by what, to follow "terminated by" in reports.
+    pub fn cancel_by(&self, what: &str) {
+        let by = Some(what.into());
+        self.0.send_modify(|state| *state = State { is_thrown: true, by });
     }
 
     /// Whether it was thrown.
     pub fn is_cancelled(&self) -> bool {
-        *self.0.borrow()
+        self.0.borrow().is_thrown
+    }
+
+    /// What threw it, if that was said.
+    pub fn by(&self) -> Option<Arc<str>> {
+        self.0.borrow().by.clone()
     }
 
     /// Returns once it is thrown.
     pub async fn cancelled(&self) {
         // The sender lives in `self`, so the channel cannot close first.
-        let _ = self.0.subscribe().wait_for(|&thrown| thrown).await;
+        let _ = self.0.subscribe().wait_for(|state| state.is_thrown).await;
     }
 }
 

@@ -110,7 +110,7 @@ fn a_server_shows_what_its_client_told_it() {
 #[test]
 fn what_is_not_known_is_zero_and_present() {
     let settings = TestSettings::new(Protocol::Udp);
-    let error = Error::Session(SessionError::Interrupted);
+    let error = Error::Interrupted { by: None };
     let end = &document(&records::broken(settings, End::Server, error))["end"];
     assert_eq!(end["sum_sent"]["bytes"], json!(0));
     assert_eq!(end["sum_sent"]["packets"], json!(0));
@@ -235,7 +235,7 @@ fn the_full_document_follows_a_stream_when_asked_for() {
 /// The events of a test like the recorded one.
 fn events_of(recording: &Recording, recorded: &Value) -> Vec<Progress> {
     let (end, settings) = (recording.end, settings_of(recording, recorded));
-    let interrupted = Error::Session(SessionError::Interrupted);
+    let interrupted = Error::Interrupted { by: None };
     let terminated = |end| Error::Session(SessionError::Terminated(end));
     let limit = ServerError { number: 27, errno: 0 };
     let mut events = match (recording.name.as_str(), end) {

@@ -8,17 +8,17 @@ pub(super) fn listen(cancel: &Cancel, at_once: ExitCode) {
     let cancel = cancel.clone();
     tokio::spawn(async move {
         loop {
-            next().await;
+            let signal = next().await;
             if cancel.is_cancelled() {
                 std::process::exit(at_once as i32);
             }
-            cancel.cancel();
+            cancel.cancel_by(&format!("signal {signal}"));
         }
     });
 }
 
 #[cfg(unix)]
-async fn next() {
+async fn next() -> &'static str {
     use tokio::signal::unix::{SignalKind, signal};
 
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
@@ -27,15 +27,16 @@ async fn next() {
         return std::future::pending().await;
     };
     tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+        _ = interrupt.recv() => "Interrupt(2)",
+        _ = terminate.recv() => "Terminated(15)",
+        _ = hangup.recv() => "Hangup(1)",
     }
 }
 
 #[cfg(not(unix))]
-async fn next() {
+async fn next() -> &'static str {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
+    "Interrupt(2)"
 }

@@ -8,7 +8,9 @@ mod records;
 use std::collections::VecDeque;
 
 use linerate_core::report::Span;
-use linerate_core::session::{Action, Command, Ending, Event, Exchange, Session, StreamEvent};
+use linerate_core::session::{
+    Action, Command, Ending, Event, Exchange, Session, SessionError, StreamEvent,
+};
 use linerate_core::stats::{CpuTimes, Sample};
 use linerate_core::test::{MAX_PARALLEL, StreamId};
 use linerate_core::time::Instant;
@@ -133,7 +135,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     pub(crate) async fn run(mut self, cancel: &Cancel) {
         let mut interrupted = false;
         loop {
-            self.settle().await;
+            self.settle(cancel).await;
             if self.ended {
                 break;
             }
@@ -163,13 +165,13 @@ impl<'a, B: Backend> Driver<'a, B> {
     }
 
     /// Drains the session: does what it says and tells what happened, until it wants nothing more.
-    async fn settle(&mut self) {
+    async fn settle(&mut self, cancel: &Cancel) {
         loop {
             while let Some(action) = self.session.poll_action() {
                 self.perform(action).await;
             }
             while let Some(event) = self.session.poll_event() {
-                self.on_event(event);
+                self.on_event(event, cancel);
             }
             if let Some((now, samples, cpu)) = self.samples.pop_front() {
                 self.session.handle_samples(now, &samples, cpu);
@@ -235,7 +237,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         self.backend.on_started();
     }
 
-    fn on_event(&mut self, event: Event) {
+    fn on_event(&mut self, event: Event, cancel: &Cancel) {
         match event {
             Event::Agreed => self.backend.on_agreed(&self.session, &mut self.records.connection),
             Event::Started => {
@@ -248,7 +250,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 let end = self.records.end(&self.session, None, None);
                 self.tell(Progress::Measured(end));
             }
-            Event::Finished(ending) => self.on_finished(ending),
+            Event::Finished(ending) => self.on_finished(ending, cancel),
         }
     }
 
@@ -258,9 +260,10 @@ impl<'a, B: Backend> Driver<'a, B> {
         self.tell(Progress::Interval(interval));
     }
 
-    fn on_finished(&mut self, ending: Ending) {
+    fn on_finished(&mut self, ending: Ending, cancel: &Cancel) {
         let error = match ending {
             Ending::Complete => None,
+            Ending::Failed(SessionError::Interrupted) => Some(Error::interrupted(cancel)),
             Ending::Failed(error) => Some(self.local_error.take().unwrap_or(Error::Session(error))),
         };
         let output = self.connection.take_server_output();

@@ -62,8 +62,12 @@ pub fn warning_text(warning: &Warning) -> String {
 
 fn error_text(error: &Error, end: End) -> String {
     match error {
-        Error::Session(SessionError::Interrupted) => {
-            Error::Session(SessionError::Terminated(end)).to_string()
+        Error::Interrupted { by } => {
+            let terminated = SessionError::Terminated(end);
+            match by {
+                Some(by) => format!("{terminated} by {by}"),
+                None => terminated.to_string(),
+            }
         }
         Error::Connect { .. } => {
             let iperf3 = error_text::text(CONNECT).unwrap_or("unable to connect to server");
@@ -86,7 +90,7 @@ enum Kind {
 fn kind(error: &Error, end: End) -> Kind {
     match (error, end) {
         (Error::Usage(_), _) => Kind::Usage,
-        (Error::Session(SessionError::Interrupted), _) => Kind::Interrupt,
+        (Error::Interrupted { .. }, _) => Kind::Interrupt,
         (Error::Session(SessionError::Terminated(End::Client)), End::Server) => Kind::Notice,
         _ => Kind::Error,
     }
@@ -141,10 +145,10 @@ mod tests {
 
     #[test]
     fn an_interrupted_end_says_which_end_it_was() {
-        let error = Error::Session(SessionError::Interrupted);
+        let error = Error::Interrupted { by: Some("signal Interrupt(2)".into()) };
         for (end, line) in [
-            (End::Client, "iperf3: interrupt - the client has terminated"),
-            (End::Server, "iperf3: interrupt - the server has terminated"),
+            (End::Client, "iperf3: interrupt - the client has terminated by signal Interrupt(2)"),
+            (End::Server, "iperf3: interrupt - the server has terminated by signal Interrupt(2)"),
         ] {
             assert_eq!(error_line("iperf3", &error, end), line);
         }

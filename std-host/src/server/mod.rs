@@ -59,8 +59,8 @@ impl Server {
         let listen = listen_address(&config).await?;
         let failed = |error| {
             let what = match &config.bind {
-                Some(name) => format!("unable to listen on {name} port {}", config.port),
-                None => format!("unable to listen on port {}", config.port),
+                Some(name) => format!("{LISTEN} on {name} port {}", config.port),
+                None => format!("{LISTEN} on port {}", config.port),
             };
             Error::system(what, &error)
         };
@@ -187,6 +187,8 @@ fn refuse(stream: &TcpStream) {
     let _ = stream.try_write(&[ControlCode::AccessDenied.byte()]);
 }
 
+/// iperf3's words for a port that cannot be opened.
+const LISTEN: &str = "unable to start listener for connections";
 /// Tests at once.
 const MOST_TESTS: usize = 256;
 /// Connections that have not said yet what they are.

@@ -10,7 +10,6 @@ use linerate::report::{
     SocketBuffers, Span, StreamInterval, StreamStart, StreamSummary, TcpInterval, TestEnd,
     TestStart,
 };
-use linerate_core::session::SessionError;
 use linerate_core::test::{End, Protocol, Role, StreamId, TestSettings};
 use linerate_core::units::BitsPerSec;
 
@@ -193,7 +192,7 @@ fn test_end(
         remote_congestion: remote.or((end == End::Server).then(|| "told-later".into())),
         file: file(text),
         server_output: None,
-        error: (!is_complete).then_some(Error::Session(SessionError::Interrupted)),
+        error: (!is_complete).then_some(Error::Interrupted { by: None }),
     }
 }
 
