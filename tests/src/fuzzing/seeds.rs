@@ -27,6 +27,7 @@ pub fn corpus() -> PathBuf {
 pub fn seeds() -> Vec<Seed> {
     let mut seeds: Vec<Seed> = recordings().iter().flat_map(Recording::seeds).collect();
     seeds.extend(pairs());
+    seeds.push(window());
     seeds.sort();
     let mut known = std::collections::HashSet::new();
     seeds.retain(|seed| known.insert((seed.target, seed.bytes.clone())));
@@ -81,8 +82,7 @@ impl Recording {
             let way = if from_client { "to-server" } else { "to-client" };
             seeds.push(self.seed("frames", way, self.frames(from_client)));
         }
-        seeds.push(self.seed("sessions", "client", self.client_session()));
-        seeds.push(self.seed("sessions", "server", self.server_session()));
+        seeds.extend(self.sessions());
         seeds.retain(|seed| seed.bytes.len() > 1);
         seeds
     }
@@ -136,8 +136,36 @@ impl Recording {
         [0].into_iter().chain(frames.flat_map(|event| event.bytes.clone())).collect()
     }
 
+    /// What each end said to the other; for two recordings also cut off after each message, and with
+    /// each message twice.
+    fn sessions(&self) -> Vec<Seed> {
+        let mut seeds = Vec::new();
+        for (end, from_client) in [("client", false), ("server", true)] {
+            let said: Vec<&[u8]> =
+                self.control(from_client).map(|event| &event.bytes[..]).collect();
+            let session = |said: &[&[u8]]| match end {
+                "client" => self.client_session(said),
+                _ => server_session(said),
+            };
+            seeds.push(self.seed("sessions", end, session(&said)));
+            if !VARIED.contains(&self.name.as_str()) {
+                continue;
+            }
+            for at in 0..said.len() {
+                let twice = [&said[..=at], &said[at..]].concat();
+                seeds.push(self.seed(
+                    "sessions",
+                    &format!("{end}-until-{at}"),
+                    session(&said[..at]),
+                ));
+                seeds.push(self.seed("sessions", &format!("{end}-twice-{at}"), session(&twice)));
+            }
+        }
+        seeds
+    }
+
     /// What the server said to the client, with the adapter's answers in between.
-    fn client_session(&self) -> Vec<u8> {
+    fn client_session(&self, said: &[&[u8]]) -> Vec<u8> {
         let direction = match &self.name {
             name if name.contains("reverse") => 2,
             name if name.contains("bidir") => 4,
@@ -146,25 +174,11 @@ impl Recording {
         let parallel = if self.name.contains("p2") { 8 } else { 0 };
         let udp = u8::from(self.name.contains("udp"));
         let mut bytes = vec![0, udp | direction | parallel, 0, 1];
-        for event in self.control(false) {
-            bytes.extend(raw(&event.bytes));
-            match event.bytes[..] {
+        for message in said {
+            bytes.extend(raw(message));
+            match message {
                 [CREATE_STREAMS] => bytes.extend([CONNECTED; 4]),
                 [TEST_RUNNING] => bytes.extend([5, 0, 0, 0, 0, 8, 5, 0, 0, 1, 0, 8, 5, 0, 0, 2, 0]),
-                _ => {}
-            }
-        }
-        bytes
-    }
-
-    /// What the client said to the server, with the adapter's answers in between.
-    fn server_session(&self) -> Vec<u8> {
-        let mut bytes = vec![1, 1, 0];
-        for (index, event) in self.control(true).enumerate() {
-            bytes.extend(raw(&event.bytes));
-            match (index, &event.bytes[..]) {
-                (0, _) => bytes.extend([5, 2, 4, 4, 4, 4, 7, 0, 0, 0, 0]),
-                (_, [TEST_END]) => bytes.extend([7, 0, 0, 1, 0, 6, 0, 0]),
                 _ => {}
             }
         }
@@ -177,6 +191,26 @@ impl Recording {
         self.events.iter().filter(way).filter(said)
     }
 }
+
+/// What the client said to the server, with the adapter's answers in between.
+fn server_session(said: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = vec![1, 1, 0];
+    for (index, message) in said.iter().enumerate() {
+        bytes.extend(raw(message));
+        match (index, message) {
+            (0, _) => bytes.extend([5, 2, 4, 4, 4, 4, 7, 0, 0, 0, 0]),
+            // Asked for the last sample, and for its output.
+            (_, [TEST_END]) if said.get(index + 1) != Some(message) => {
+                bytes.extend([7, 0, 0, 1, 0, 6, 0, 0]);
+            }
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// The recordings whose exchange is the longest, of either protocol.
+const VARIED: [&str; 2] = ["tcp-getoutput", "udp-bidir-p2"];
 
 const CREATE_STREAMS: u8 = 10;
 const TEST_RUNNING: u8 = 2;
@@ -205,4 +239,13 @@ fn pairs() -> Vec<Seed> {
         }
     }
     seeds
+}
+
+/// Datagrams at the edges of the window in which late ones are told from doubled ones.
+fn window() -> Seed {
+    let ahead_by_99 = [0, 1, 2, 99, 0, 0, 0, 0, 0];
+    let back_by = |back: u8| [0, 1, 2, back.wrapping_neg(), 0, 0, 0, 0, 0];
+    let steps = [ahead_by_99, back_by(64), back_by(63), back_by(63), back_by(65), back_by(0)];
+    let bytes = [&[1, 0, 0][..], &steps.concat()].concat();
+    Seed { target: "datagrams", name: "window-edges".into(), bytes }
 }
