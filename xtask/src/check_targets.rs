@@ -13,17 +13,10 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     if !options.is_empty() {
         return Err(format!("check-targets takes no options, not {}", options.join(" ")));
     }
-    let mut list = Steps::new(TARGETS.len());
-    steps(&mut list)?;
-    list.print_table();
-    Ok(())
-}
-
-/// A step for each target.
-pub(crate) fn steps(steps: &mut Steps) -> Result<(), String> {
+    let mut steps = Steps::new(TARGETS.len());
     for name in TARGETS {
         let toolchain = Toolchain::find_for(name)
-            .ok_or_else(|| format!("no toolchain for {name}; `cargo xtask test` sets one up"))?;
+            .ok_or_else(|| format!("no toolchain for {name}; `rustup target add` it"))?;
         steps.step(&format!("check for {name}, {}", toolchain.name()), || {
             PARTS.iter().try_for_each(|(package, part)| {
                 let status = check(toolchain, name, package, part).status();
@@ -32,6 +25,7 @@ pub(crate) fn steps(steps: &mut Steps) -> Result<(), String> {
             })
         })?;
     }
+    steps.print_table();
     Ok(())
 }
 
@@ -46,8 +40,7 @@ fn check(toolchain: Toolchain, name: &str, package: &str, part: &str) -> Command
 }
 
 /// One of each system.
-pub(crate) const TARGETS: [&str; 3] =
-    ["x86_64-apple-darwin", "x86_64-unknown-freebsd", windows::TARGET];
+const TARGETS: [&str; 3] = ["x86_64-apple-darwin", "x86_64-unknown-freebsd", windows::TARGET];
 
 const PARTS: [(&str, &str); 3] =
     [("linerate-windows", "--lib"), ("linerate", "--lib"), ("linerate", "--bin=linerate")];

@@ -3,7 +3,6 @@
 
 use std::process::Command;
 
-use crate::check_targets;
 use crate::fuzz;
 use crate::no_std::{self, Toolchain};
 use crate::setup;
@@ -18,7 +17,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(9 + check_targets::TARGETS.len() + usize::from(long));
+    let mut steps = Steps::new(9 + usize::from(long));
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
     steps.command("clippy", &mut clippy())?;
@@ -29,7 +28,6 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     let (name, mut build) = no_std::build(toolchain);
     steps.command(&name, &mut build)?;
     windows::steps(&mut steps, Profile::Debug)?;
-    check_targets::steps(&mut steps)?;
     if long {
         steps.step("fuzz targets", || fuzz::fuzz(&fuzz::targets()?, FUZZ_SECONDS))?;
     }

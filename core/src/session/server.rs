@@ -126,10 +126,11 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
 
     /// Takes the answer to [`Action::CollectOutput`]: bytes of the complete member of the results
     /// document that the adapter will send when [`Transmit::ServerOutput`](super::Transmit) asks
-    /// for it.
+    /// for it. More than half of what a results document may have is left out.
     pub fn handle_server_output(&mut self, now: Instant, member_bytes: Option<u32>) {
         self.shared.assert_drained();
-        self.exchange.server_output_bytes = member_bytes;
+        self.exchange.server_output_bytes =
+            member_bytes.filter(|&bytes| bytes <= RESULTS_LIMIT / 2);
         if self.shared.phase == Phase::Results {
             self.exchange.exchange_results(&mut self.shared, now);
         }
