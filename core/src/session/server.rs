@@ -131,7 +131,8 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
         self.shared.assert_drained();
         self.exchange.server_output_bytes =
             member_bytes.filter(|&bytes| bytes <= RESULTS_LIMIT / 2);
-        if self.shared.phase == Phase::Results {
+        // Once: the exchange begins with it.
+        if self.shared.phase == Phase::Results && matches!(self.exchange.reading, Reading::Code) {
             self.exchange.exchange_results(&mut self.shared, now);
         }
     }
