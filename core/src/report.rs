@@ -2,6 +2,7 @@
 //! start of the measured part (after the omitted start), all counts are integers; which words and
 //! units a reader sees is the writers' business.
 
+pub use crate::stats::TcpStats;
 use crate::test::{Role, StreamId};
 
 /// A stretch of a test. Both ends count from the start of the phase it lies in: the omitted start
@@ -38,26 +39,6 @@ pub struct Datagrams {
     pub jitter_ns: u64,
 }
 
-/// The kernel's view of a sending TCP stream at the end of an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct TcpInterval {
-    /// Segments sent again within the interval.
-    pub retransmits: Option<u64>,
-    /// Congestion window, bytes.
-    pub cwnd_bytes: Option<u64>,
-    /// Window the peer offers, bytes.
-    pub snd_wnd_bytes: Option<u64>,
-    /// Smoothed round trip, microseconds.
-    pub rtt_us: Option<u32>,
-    /// Its variation, microseconds.
-    pub rttvar_us: Option<u32>,
-    /// Path MTU, bytes.
-    pub pmtu_bytes: Option<u32>,
-    /// Segments seen out of order.
-    pub reordering: Option<u32>,
-}
-
 /// One stream within one interval, measured at this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -74,8 +55,9 @@ pub struct StreamInterval {
     pub bytes: u64,
     /// Counts of datagrams; zero for TCP.
     pub datagrams: Datagrams,
-    /// The kernel's view; present for TCP senders where the system offers it.
-    pub tcp: Option<TcpInterval>,
+    /// The kernel's view at its end, for TCP senders where the system offers it; the retransmits are
+    /// those of the interval alone.
+    pub tcp: Option<TcpStats>,
 }
 
 /// One end of a stream over the whole measured part.

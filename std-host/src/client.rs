@@ -85,7 +85,7 @@ async fn run(
         connect(&config.host, config.port, bind, config.family, config.connect_timeout);
     let control = tokio::select! {
         connected = connecting => connected?,
-        () = cancel.cancelled() => return Err(Error::interrupted(cancel)),
+        () = cancel.cancelled() => return Err(cancel.error()),
     };
     control::prepare(&control);
     let clock = Clock::new();

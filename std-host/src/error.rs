@@ -7,8 +7,6 @@ use linerate_core::protocol::code::error_number;
 use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::Protocol;
 
-use crate::observe::Cancel;
-
 /// Why a test or a server could not do its work.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -74,11 +72,6 @@ impl Error {
     /// An error of the operating system, with what was tried.
     pub fn system(what: impl Into<String>, error: &io::Error) -> Self {
         Self::System { what: what.into(), message: words(error) }
-    }
-
-    /// This end was told to stop.
-    pub fn interrupted(cancel: &Cancel) -> Self {
-        Self::Interrupted { by: cancel.by().map(|by| by.to_string()) }
     }
 
     /// The class that this error belongs to.

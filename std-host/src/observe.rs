@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::error::Error;
 use crate::report::{Progress, ServerOutput};
 
 /// Is told everything that happens in one test, in order.
@@ -56,9 +57,9 @@ impl Cancel {
         self.0.borrow().is_thrown
     }
 
-    /// What threw it, if that was said.
-    pub fn by(&self) -> Option<Arc<str>> {
-        self.0.borrow().by.clone()
+    /// The error of a test that it ended.
+    pub fn error(&self) -> Error {
+        Error::Interrupted { by: self.0.borrow().by.as_deref().map(str::to_owned) }
     }
 
     /// Returns once it is thrown.

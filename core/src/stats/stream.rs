@@ -3,9 +3,7 @@
 
 use super::{Sample, Tally, TcpStats};
 use crate::protocol::results::ResultsStream;
-use crate::report::{
-    Datagrams, SideSummary, Span, StreamInterval, StreamSummary, TcpInterval, TcpSummary,
-};
+use crate::report::{Datagrams, SideSummary, Span, StreamInterval, StreamSummary, TcpSummary};
 use crate::test::{Role, StreamId};
 
 /// Whether a stream still moves data.
@@ -109,14 +107,9 @@ impl StreamAccount {
             omitted,
             bytes: self.last.tally.bytes.saturating_sub(self.previous.tally.bytes),
             datagrams: self.datagrams(&self.previous.tally),
-            tcp: self.sender_tcp().map(|tcp| TcpInterval {
+            tcp: self.sender_tcp().map(|tcp| TcpStats {
                 retransmits: retransmits_between(&self.previous, &self.last),
-                cwnd_bytes: tcp.cwnd_bytes,
-                snd_wnd_bytes: tcp.snd_wnd_bytes,
-                rtt_us: tcp.rtt_us,
-                rttvar_us: tcp.rttvar_us,
-                pmtu_bytes: tcp.pmtu_bytes,
-                reordering: tcp.reordering,
+                ..*tcp
             }),
         }
     }

@@ -263,7 +263,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     fn on_finished(&mut self, ending: Ending, cancel: &Cancel) {
         let error = match ending {
             Ending::Complete => None,
-            Ending::Failed(SessionError::Interrupted) => Some(Error::interrupted(cancel)),
+            Ending::Failed(SessionError::Interrupted) => Some(cancel.error()),
             Ending::Failed(error) => Some(self.local_error.take().unwrap_or(Error::Session(error))),
         };
         let output = self.connection.take_server_output();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use linerate_core::report::{
-    CpuUse, Datagrams, SideSummary, Span, StreamInterval, StreamSummary, TcpInterval, TcpSummary,
+    CpuUse, Datagrams, SideSummary, Span, StreamInterval, StreamSummary, TcpStats, TcpSummary,
 };
 use linerate_core::test::{End, Role, StreamId, TestSettings};
 

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::Shared;
+use super::input::Input;
 use super::table::Place;
 use crate::clock::Clock;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
@@ -33,17 +34,6 @@ pub(super) struct Visitor {
     pub(super) peer: SocketAddr,
     pub(super) cookie: Cookie,
     pub(super) test_number: u64,
-}
-
-/// What comes to a test from elsewhere than its control connection.
-#[derive(Debug)]
-pub(super) enum Input {
-    /// A TCP stream of this test.
-    Connected(TcpStream),
-    /// A UDP stream of this test.
-    Greeted(DataSocket),
-    /// Its streams can come, or there is no place for it.
-    Prepared,
 }
 
 /// Runs the test; tells whether it was accepted.

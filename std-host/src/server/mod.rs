@@ -4,6 +4,7 @@
 
 mod greet;
 mod host;
+mod input;
 mod table;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

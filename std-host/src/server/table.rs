@@ -9,7 +9,7 @@ use linerate_core::protocol::cookie::Cookie;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use super::host::Input;
+use super::input::Input;
 
 #[derive(Debug)]
 pub(super) struct Table {

@@ -7,8 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use linerate::error::Error;
 use linerate::report::{
     Connection, CpuUse, Datagrams, DiskFile, Interval, Progress, ServerOutput, SideSummary,
-    SocketBuffers, Span, StreamInterval, StreamStart, StreamSummary, TcpInterval, TestEnd,
-    TestStart,
+    SocketBuffers, Span, StreamInterval, StreamStart, StreamSummary, TcpStats, TestEnd, TestStart,
 };
 use linerate_core::test::{End, Protocol, Role, StreamId, TestSettings};
 use linerate_core::units::BitsPerSec;
@@ -315,17 +314,17 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn tcp(&self, settings: &TestSettings) -> Option<TcpInterval> {
+    fn tcp(&self, settings: &TestSettings) -> Option<TcpStats> {
         let is_tcp = settings.protocol == Protocol::Tcp;
         let retransmits = self.rest.first()?.parse().ok().filter(|_| is_tcp)?;
         let cwnd = match self.rest[1..] {
             [amount, unit, ..] => Some(number::<f64>(amount) * scale(unit)),
             _ => None,
         };
-        Some(TcpInterval {
+        Some(TcpStats {
             retransmits: Some(retransmits),
             cwnd_bytes: cwnd.map(|bytes| bytes as u64),
-            ..TcpInterval::default()
+            ..TcpStats::default()
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use linerate::error::Error;
 use linerate::report::{
     Connection, CpuUse, Datagrams, Interval, Progress, SideSummary, SocketBuffers, Span,
-    StreamInterval, StreamStart, StreamSummary, TcpInterval, TcpSummary, TestEnd, TestStart,
+    StreamInterval, StreamStart, StreamSummary, TcpStats, TcpSummary, TestEnd, TestStart,
 };
 use linerate_core::test::{End, Protocol, Role, StreamId, TestSettings};
 
@@ -178,7 +178,7 @@ const CPU: CpuUse = CpuUse {
     user_micropercent: 1_250_000,
     system_micropercent: 2_250_000,
 };
-const TCP: TcpInterval = TcpInterval {
+const TCP: TcpStats = TcpStats {
     retransmits: Some(2),
     cwnd_bytes: Some(1 << 20),
     snd_wnd_bytes: Some(1 << 21),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Object, number, view};
 use crate::report::quantity::{bits_per_second, percentage, seconds};
-use crate::report::{Interval, StreamInterval, TcpInterval, TestStart};
+use crate::report::{Interval, StreamInterval, TcpStats, TestStart};
 
 pub(super) fn object(interval: &Interval, start: &TestStart) -> Value {
     let streams = interval.streams.iter();
@@ -72,7 +72,7 @@ fn put_datagrams(object: &mut Object, stream: &StreamInterval) {
     }
 }
 
-fn put_tcp(object: &mut Object, tcp: &TcpInterval) {
+fn put_tcp(object: &mut Object, tcp: &TcpStats) {
     object.put("retransmits", or_minus_one(tcp.retransmits));
     object.put("snd_cwnd", or_minus_one(tcp.cwnd_bytes));
     object.put("snd_wnd", or_minus_one(tcp.snd_wnd_bytes));

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use linerate_core::report::{Datagrams, Span, TcpInterval};
+use linerate_core::report::{Datagrams, Span, TcpStats};
 use linerate_core::test::{End, Role, StreamId};
 
 use super::view;
@@ -88,7 +88,7 @@ pub(super) fn data(label: &Label, span: Span, bytes: u64, format: Option<UnitFor
 }
 
 /// The rest of a TCP interval. A sum has no congestion window of its own.
-pub(super) fn tcp_interval(label: &Label, tcp: Option<&TcpInterval>, tag: Tag) -> String {
+pub(super) fn tcp_interval(label: &Label, tcp: Option<&TcpStats>, tag: Tag) -> String {
     let Some((tcp, retransmits)) = tcp.and_then(|tcp| Some((tcp, tcp.retransmits?))) else {
         return tcp_plain(tag);
     };
