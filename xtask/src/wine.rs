@@ -2,6 +2,7 @@
 //! nothing of it runs on when this is dropped.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -69,19 +70,19 @@ impl Wine {
         self.run_silently(command.args(args))
     }
 
-    /// What is said goes to a file beside the world, for whoever looks for a reason.
+    /// What is said goes to a file, which a service that lives on may keep open, unlike a pipe.
     fn run_silently(&self, command: &mut Command) -> Result<(), String> {
         self.prepare(command);
-        let log = self.prefix.join("last.log");
-        let file = File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
         let name = command.get_program().to_string_lossy().into_owned();
-        let status = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(file)
-            .status()
-            .map_err(|e| format!("{name}: {e}"))?;
-        if status.success() { Ok(()) } else { Err(format!("{name}: {status}; {}", log.display())) }
+        let explain = |error: io::Error| format!("{name}: {error}");
+        let log = self.prefix.join("last.log");
+        let file = File::create(&log).map_err(explain)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+        let status = command.status().map_err(explain)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(format!("{name}: {status}\n{}", fs::read_to_string(log).unwrap_or_default()))
     }
 }
 
