@@ -108,9 +108,7 @@ async fn run(
         offer: config.extension.then_some(Offer::OWN),
         deadlines: Deadlines::default(),
     };
-    let session = ClientSession::new(clock.now(), session_config, cookie).map_err(|count| {
-        Error::Usage(format!("{count} streams are more than {MAX_STREAMS}, the most at once"))
-    })?;
+    let session = begin(clock.now(), session_config, cookie)?;
     let connection = Connection {
         end: End::Client,
         test_number: 1,
@@ -133,6 +131,19 @@ async fn run(
     let records = Records::new(connection, config.interval);
     Driver::new(session, backend, control, clock, inputs, records, recorder).run(cancel).await;
     Ok(())
+}
+
+/// A session with room for the most streams is large, and moving it takes stack: it goes to the heap
+/// in a frame of its own, which is gone when the test runs.
+#[inline(never)]
+fn begin<'a>(
+    now: Instant,
+    config: SessionConfig<'a>,
+    cookie: Cookie,
+) -> Result<Box<ClientSession<'a, MAX_STREAMS>>, Error> {
+    ClientSession::new(now, config, cookie).map(Box::new).map_err(|count| {
+        Error::Usage(format!("{count} streams are more than {MAX_STREAMS}, the most at once"))
+    })
 }
 
 /// Opens the client's streams, one after the other as the session asks.

@@ -49,7 +49,7 @@ pub(super) async fn host(
     let clock = Clock::new();
     let config =
         SessionConfig { interval, extension: Some(Offer::OWN), deadlines: Deadlines::default() };
-    let session = ServerSession::new(clock.now(), config);
+    let session = begin(clock.now(), config);
     let connection = Connection {
         end: End::Server,
         test_number,
@@ -78,6 +78,12 @@ pub(super) async fn host(
     let records = Records::new(connection, interval);
     Driver::new(session, backend, stream, clock, inputs, records, observer).run(cancel).await;
     was_accepted
+}
+
+/// As in the client: a session is large, and goes to the heap in a frame of its own.
+#[inline(never)]
+fn begin(now: Instant, config: SessionConfig) -> Box<ServerSession<MAX_STREAMS, TEXT_BYTES>> {
+    Box::new(ServerSession::new(now, config))
 }
 
 /// Takes in the client's streams.

@@ -138,7 +138,8 @@ impl Check<'_> {
         let kind = if way == Way::ToServer { "sum_received" } else { "sum_sent" };
         let shown = self.sum(self.client, kind, way);
         let measured = self.sum(self.server, kind, way);
-        self.claim(shown.bytes == measured.bytes, || {
+        let by_chance = if kind == "sum_sent" { self.counted_by_chance(way) } else { 0 };
+        self.claim(shown.bytes.abs_diff(measured.bytes) <= by_chance, || {
             format!("{way:?}: client shows {kind} {}, server has {}", shown.bytes, measured.bytes)
         });
         let apart = (shown.seconds - measured.seconds).abs();
@@ -156,6 +157,7 @@ impl Check<'_> {
     fn nothing_is_received_that_was_not_sent(&mut self, way: Way) {
         let (sent, received) = (self.own_sent(way), self.own_received(way));
         let apart = if self.case.omit > 0 { self.on_the_way() } else { 0 };
+        let apart = apart + self.counted_by_chance(way);
         self.claim(received.bytes <= sent.bytes + apart, || {
             format!("{way:?}: received {} bytes of {} sent", received.bytes, sent.bytes)
         });
@@ -169,6 +171,12 @@ impl Check<'_> {
         if by_time || !Tolerance::of(receiver).may_miss_everything {
             self.claim(received.bytes > 0, || format!("{way:?}: nothing was received"));
         }
+    }
+
+    /// Bytes that the sender of this way may have sent and not counted.
+    fn counted_by_chance(&self, way: Way) -> u64 {
+        let sender = if way == Way::ToServer { self.client } else { self.server };
+        Tolerance::of(sender).blocks_counted_by_chance * self.len() * self.case.streams
     }
 
     /// What may be between the ends when the clocks stop. TCP: the buffers of both sockets, and without
@@ -193,7 +201,8 @@ impl Check<'_> {
         }
         let len = self.len();
         let (sent, received) = (self.own_sent(way), self.own_received(way));
-        self.claim(sent.packets * len == sent.bytes, || {
+        let by_chance = self.counted_by_chance(way);
+        self.claim((sent.packets * len).abs_diff(sent.bytes) <= by_chance, || {
             format!("{way:?}: {} bytes sent in {} packets of {len}", sent.bytes, sent.packets)
         });
         let arrived = received.packets.saturating_sub(received.lost);
@@ -201,7 +210,8 @@ impl Check<'_> {
             let (bytes, packets, lost) = (received.bytes, received.packets, received.lost);
             format!("{way:?}: {bytes} bytes received, but {packets} packets less {lost} of {len}")
         });
-        self.claim(received.packets <= sent.packets || self.case.omit > 0, || {
+        let most = sent.packets + by_chance / len;
+        self.claim(received.packets <= most || self.case.omit > 0, || {
             format!("{way:?}: {} packets seen of {} sent", received.packets, sent.packets)
         });
     }
@@ -238,11 +248,12 @@ impl Check<'_> {
         }
     }
 
-    /// A limit on the rate is kept by the sender, in tests that are long enough to tell.
+    /// A limit on the rate is kept by the sender, in tests that are long enough to tell; a busy machine
+    /// may keep it from reaching the limit.
     fn rate_is_kept(&mut self, way: Way) {
         let (Some(rate), End::Seconds(_)) = (self.case.rate, self.case.end) else { return };
         let (asked, found) = ((rate * self.case.streams) as f64, self.own_sent(way).rate);
-        self.claim((0.75..=1.2).contains(&(found / asked)), || {
+        self.claim((0.5..=1.2).contains(&(found / asked)), || {
             format!("{way:?}: sent at {found:.0} bit/s, asked for {asked:.0}")
         });
     }
@@ -295,14 +306,14 @@ impl Check<'_> {
         });
     }
 
-    /// The measured time is the asked one, give or take what a busy machine adds.
+    /// The measured time is the asked one, and what a busy machine adds.
     fn time_is_right(&mut self, side: &Report<'_>, way: Way) {
         let found = self.own(side, way).seconds;
         let name = self.role(side);
         match self.case.end {
             End::Seconds(asked) => {
                 let asked = asked as f64;
-                self.claim((asked - 0.1..asked + 0.6).contains(&found), || {
+                self.claim((asked - 0.2..asked + 3.0).contains(&found), || {
                     format!("{name} {way:?}: measured {found} s of {asked}")
                 });
             }

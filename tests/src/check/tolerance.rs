@@ -12,6 +12,9 @@ pub(super) struct Tolerance {
     /// From 3.16 on, a client looks at the amount only when an interval ends, and a sender with a rate
     /// goes on until then.
     pub(super) ends_with_an_interval: bool,
+    /// From 3.16 on a stream's thread may be in the middle of a block when the test ends: the block goes
+    /// out, and the counts of bytes, of packets and of the results document each have it or not.
+    pub(super) blocks_counted_by_chance: u64,
     /// As a client of a test of both ways it shows its own time as the server's sending time.
     pub(super) seconds_shown_apart: f64,
     /// As a receiver it stops counting when the end is announced, though data is still in the socket;
@@ -32,6 +35,7 @@ impl Tolerance {
             Tool::Linerate | Tool::LinerateWindows => Self {
                 blocks_over_the_amount: 0,
                 ends_with_an_interval: false,
+                blocks_counted_by_chance: 0,
                 seconds_shown_apart: 0.001,
                 may_miss_everything: false,
                 part_of_a_block_that_counts: 1.0,
@@ -40,6 +44,7 @@ impl Tolerance {
             Tool::Iperf3 => Self {
                 blocks_over_the_amount: 10,
                 ends_with_an_interval: threads,
+                blocks_counted_by_chance: u64::from(threads),
                 seconds_shown_apart: 0.5,
                 may_miss_everything: true,
                 part_of_a_block_that_counts: if threads { 1.0 } else { 0.5 },
