@@ -10,8 +10,9 @@ use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
 use linerate_core::session::{
     Client as ClientExchange, ClientConfig as SessionConfig, ClientSession, Deadlines, StreamEvent,
+    Transmit,
 };
-use linerate_core::test::{End, Protocol, StreamId, datagram_bytes_for};
+use linerate_core::test::{End, Protocol, StreamId};
 use linerate_core::time::Instant;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -90,13 +91,8 @@ async fn run(
     control::prepare(&control);
     let clock = Clock::new();
     let cookie = random_cookie()?;
-    let control_mss = sys::mss(&socket2::SockRef::from(&control));
-    let mut settings = config.settings;
-    if config.block_from_path {
-        settings.block_bytes = datagram_bytes_for(control_mss);
-    }
     let session_config = SessionConfig {
-        settings,
+        settings: config.settings,
         text: ClientText {
             title: config.title.as_deref(),
             extra_data: config.extra_data.as_deref(),
@@ -108,7 +104,13 @@ async fn run(
         offer: config.extension.then_some(Offer::OWN),
         deadlines: Deadlines::default(),
     };
-    let session = begin(clock.now(), session_config, cookie)?;
+    let mut session = begin(clock.now(), session_config, cookie)?;
+    send_cookie(&control, &mut session);
+    let control_mss = sys::mss(&socket2::SockRef::from(&control));
+    if config.block_from_path {
+        session.handle_path(control_mss);
+    }
+    let settings = *session.settings();
     let connection = Connection {
         end: End::Client,
         test_number: 1,
@@ -144,6 +146,15 @@ fn begin<'a>(
     ClientSession::new(now, config, cookie).map(Box::new).map_err(|count| {
         Error::Usage(format!("{count} streams are more than {MAX_STREAMS}, the most at once"))
     })
+}
+
+/// Sends what is first: any fresh connection takes as little at once. What it does not take, or that
+/// it is gone, shows when the session goes on.
+fn send_cookie(control: &TcpStream, session: &mut ClientSession<'_, MAX_STREAMS>) {
+    if let Some(Transmit::Bytes(cookie)) = session.poll_control() {
+        let sent = control.try_write(cookie).unwrap_or(0);
+        session.consume_control(sent);
+    }
 }
 
 /// Opens the client's streams, one after the other as the session asks.

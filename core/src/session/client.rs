@@ -20,7 +20,7 @@ use crate::protocol::frame::{EXTENSION_LIMIT, FrameReader, RESULTS_LIMIT};
 use crate::protocol::json::DocumentError;
 use crate::protocol::parameters::{ClientText, OutgoingParameters};
 use crate::protocol::results::{OutputKind, ResultsReader, ResultsWithOutput};
-use crate::test::{End, StreamId, TestSettings};
+use crate::test::{End, StreamId, TestSettings, datagram_bytes_for};
 use crate::time::{Instant, nanos};
 
 /// What a client wants to measure, and how it says so.
@@ -93,6 +93,15 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             reading: Reading::Code,
         };
         Ok(Self { shared, exchange })
+    }
+
+    /// Sizes the datagrams of a test whose user left that open, by the control connection's segment
+    /// size. To be called once the cookie is sent, since systems correct that size with the first
+    /// data, and before the server has answered; later calls change nothing.
+    pub fn handle_path(&mut self, control_mss: Option<u32>) {
+        if self.shared.phase == Phase::Greeting {
+            self.shared.settings.block_bytes = datagram_bytes_for(control_mss);
+        }
     }
 }
 
