@@ -1,0 +1,116 @@
+//! Prints what the engine takes: `sizes types` the bytes of its types, `sizes stack` the stack of its
+//! deepest calls, as this build makes them. `cargo xtask size` runs both.
+
+use std::process::{Command, ExitCode, Stdio};
+
+use linerate_core::flow::{ReceiveFlow, SendFlow};
+use linerate_core::protocol::parameters::ParametersReader;
+use linerate_core::protocol::results::ResultsReader;
+use linerate_core::session::{ClientSession, ServerSession};
+use linerate_core::stats::Accounts;
+use linerate_embedded::smoltcp::Server;
+use linerate_tests::stack::{Caller, SCENARIOS, STACK_BYTES};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["types"] => Ok(types()),
+        ["stack"] => stack(),
+        ["calls", index, depth] => calls(index, depth),
+        _ => Err("usage: sizes types | stack".to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("sizes: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The types of which there is one per test or per stream, with the room that chips and hosts give
+/// them.
+fn types() {
+    println!("{:34} {:>7} {:>7}", "type", "streams", "bytes");
+    for (name, streams, bytes) in [
+        ("client's session", "4", size_of::<ClientSession<'_, 4>>()),
+        ("client's session", "256", size_of::<ClientSession<'_, 256>>()),
+        ("server's session, 64 B of text", "4", size_of::<ServerSession<4, 64>>()),
+        ("server's session, 8 KiB of text", "256", size_of::<ServerSession<256, 8192>>()),
+        ("  of it accounts", "4", size_of::<Accounts<4>>()),
+        ("  of it accounts", "256", size_of::<Accounts<256>>()),
+        ("  reader of results", "4", size_of::<ResultsReader<4>>()),
+        ("  reader of results", "256", size_of::<ResultsReader<256>>()),
+        ("  reader of parameters, 64 B", "", size_of::<ParametersReader<64>>()),
+        ("  reader of parameters, 8 KiB", "", size_of::<ParametersReader<8192>>()),
+        ("smoltcp server, without buffers", "1", size_of::<Server<1, 64>>()),
+        ("smoltcp server, without buffers", "4", size_of::<Server<4, 64>>()),
+        ("sending flow", "", size_of::<SendFlow>()),
+        ("receiving flow, TCP", "", size_of::<ReceiveFlow<0>>()),
+        ("receiving flow, window of 512", "", size_of::<ReceiveFlow<8>>()),
+        ("receiving flow, window of 1024", "", size_of::<ReceiveFlow<16>>()),
+        ("receiving flow, window of 65536", "", size_of::<ReceiveFlow<1024>>()),
+    ] {
+        println!("{name:34} {streams:>7} {bytes:>7}");
+    }
+}
+
+/// The stack of each scenario's deepest call, and which call that is.
+fn stack() -> Result<(), String> {
+    let [nothing, scenarios @ ..] = &SCENARIOS;
+    let (empty, _) = deepest(0)?;
+    println!("{:20} {:>7}  deepest call", "", "KiB");
+    for (index, scenario) in scenarios.iter().enumerate() {
+        let (depth, call) = deepest(index + 1)?;
+        let bytes = empty.saturating_sub(depth);
+        println!("{:20} {:>7.1}  {call}", scenario.name, bytes as f64 / 1024.0);
+    }
+    debug_assert_eq!(nothing.name, "nothing");
+    Ok(())
+}
+
+/// The deepest place from which all calls of a scenario can be made, and the call that ends the
+/// process just below.
+fn deepest(index: usize) -> Result<(usize, String), String> {
+    let (mut lives, mut dies) = (0, STACK_BYTES);
+    let mut call = String::new();
+    while dies - lives > STEP {
+        let depth = usize::midpoint(lives, dies);
+        match run_calls(index, depth)? {
+            None => lives = depth,
+            Some(last) => (dies, call) = (depth, last),
+        }
+    }
+    Ok((lives, call))
+}
+
+/// About as fine as the descent.
+const STEP: usize = 64;
+
+/// Makes the calls in a child; if it dies of them, at which call.
+fn run_calls(index: usize, depth: usize) -> Result<Option<String>, String> {
+    let own = std::env::current_exe().map_err(|e| format!("cannot find itself: {e}"))?;
+    let output = Command::new(own)
+        .args(["calls", &index.to_string(), &depth.to_string()])
+        .stderr(Stdio::null())
+        .output()
+        .map_err(|e| format!("cannot start a child: {e}"))?;
+    let name = SCENARIOS[index].name;
+    match output.status.code() {
+        Some(0) => Ok(None),
+        Some(code @ 1..=255) => Err(format!("{name} fails by itself, with {code}")),
+        // A signal, or on Windows an exception.
+        _ => {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            Ok(Some(said.lines().last().unwrap_or_default().to_owned()))
+        }
+    }
+}
+
+/// The child's part.
+fn calls(index: &str, depth: &str) -> Result<(), String> {
+    let number = |text: &str| text.parse::<usize>().map_err(|e| format!("{text}: {e}"));
+    let scenario = SCENARIOS.get(number(index)?).ok_or("no such scenario")?;
+    (scenario.run)(Caller::from_depth(number(depth)?));
+    Ok(())
+}

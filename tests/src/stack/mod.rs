@@ -1,0 +1,105 @@
+//! How much stack the calls into the engine take, found without looking at memory: each call is made
+//! on a thread of its own, from a chosen depth of its stack. Too deep, and the process dies of it; so
+//! whoever asks runs a child for every depth, and the deepest that lives is the answer.
+
+mod documents;
+mod exchange;
+mod faults;
+mod flows;
+
+use std::hint::black_box;
+use std::io::Write as _;
+use std::thread;
+
+pub use exchange::{HOST_STREAMS, HOST_TEXT_BYTES, exchange};
+pub use faults::faults;
+pub use flows::flows;
+
+use linerate_core::test::End;
+
+/// All that is measured: a name, and what makes the calls.
+#[derive(Debug, Clone, Copy)]
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    /// Makes all calls of the scenario.
+    pub run: fn(Caller),
+}
+
+/// What is measured, first the call that does nothing, which all others are compared with.
+pub const SCENARIOS: [Scenario; 6] = [
+    Scenario { name: "nothing", run: |caller| caller.call("nothing", || ()) },
+    Scenario { name: "client, 4 streams", run: |caller| session::<4, 64>(End::Client, caller) },
+    Scenario { name: "server, 4 streams", run: |caller| session::<4, 64>(End::Server, caller) },
+    Scenario {
+        name: "client, 256 streams",
+        run: |caller| session::<HOST_STREAMS, HOST_TEXT_BYTES>(End::Client, caller),
+    },
+    Scenario {
+        name: "server, 256 streams",
+        run: |caller| session::<HOST_STREAMS, HOST_TEXT_BYTES>(End::Server, caller),
+    },
+    Scenario { name: "one stream's flow", run: flows },
+];
+
+/// A whole session of `end`, with the largest test that it has room for; then all that can go wrong.
+fn session<const N: usize, const T: usize>(end: End, caller: Caller) {
+    exchange::<N, T>(end, caller);
+    faults::<N, T>(end, caller);
+}
+
+/// Makes the calls that are measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller {
+    depth: Option<usize>,
+}
+
+/// The stack of the threads that the calls are made on.
+pub const STACK_BYTES: usize = 4 << 20;
+
+impl Caller {
+    /// Calls from where it is called.
+    pub const DIRECT: Self = Self { depth: None };
+
+    /// Calls from `depth` bytes below the top of a stack of [`STACK_BYTES`], and says the name of each
+    /// call on standard output before.
+    pub const fn from_depth(depth: usize) -> Self {
+        Self { depth: Some(depth) }
+    }
+
+    /// Makes a call.
+    pub fn call<R: Send>(self, name: &str, call: impl FnOnce() -> R + Send) -> R {
+        let Some(depth) = self.depth else { return call() };
+        // Whoever reads it may have seen enough.
+        let _ = writeln!(std::io::stdout(), "{name}");
+        thread::scope(|scope| {
+            let thread = thread::Builder::new()
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(scope, || {
+                    let (mut call, mut answer) = (Some(call), None);
+                    let top = 0_u8;
+                    descend(address(&top), depth, &mut || answer = call.take().map(|call| call()));
+                    answer
+                })
+                .expect("a thread can be started");
+            thread.join().expect("the engine does not panic").expect("the call was made")
+        })
+    }
+}
+
+/// Goes down the stack to the wanted depth, in steps of a few hundred bytes.
+#[inline(never)]
+fn descend(top: usize, depth: usize, call: &mut dyn FnMut()) {
+    let step = black_box([0_u8; 16]);
+    if top.abs_diff(address(&step)) >= depth {
+        call();
+    } else {
+        descend(top, depth, call);
+    }
+    // Used after the call, so that no compiler makes a loop of it.
+    black_box(&step);
+}
+
+fn address<V>(value: &V) -> usize {
+    std::ptr::from_ref(black_box(value)).addr()
+}
