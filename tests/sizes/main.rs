@@ -9,14 +9,14 @@ use linerate_core::protocol::results::ResultsReader;
 use linerate_core::session::{ClientSession, ServerSession};
 use linerate_core::stats::Accounts;
 use linerate_embedded::smoltcp::Server;
-use linerate_tests::stack::{Caller, SCENARIOS, STACK_BYTES};
+use linerate_tests::stack::{Caller, Place, SCENARIOS};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["types"] => Ok(types()),
         ["stack"] => stack(),
-        ["calls", index, depth] => calls(index, depth),
+        ["calls", index, stack, depth] => calls(index, stack, depth),
         _ => Err("usage: sizes types | stack".to_owned()),
     };
     match outcome {
@@ -57,41 +57,55 @@ fn types() {
 
 /// The stack of each scenario's deepest call, and which call that is.
 fn stack() -> Result<(), String> {
-    let [nothing, scenarios @ ..] = &SCENARIOS;
-    let (empty, _) = deepest(0)?;
-    println!("{:20} {:>7}  deepest call", "", "KiB");
-    for (index, scenario) in scenarios.iter().enumerate() {
-        let (depth, call) = deepest(index + 1)?;
-        let bytes = empty.saturating_sub(depth);
+    println!("{:20} {:>7}  deepest call", "stack", "KiB");
+    for (index, scenario) in SCENARIOS.iter().enumerate().skip(1) {
+        let (bytes, call) = deepest(index)?;
         println!("{:20} {:>7.1}  {call}", scenario.name, bytes as f64 / 1024.0);
     }
-    debug_assert_eq!(nothing.name, "nothing");
     Ok(())
 }
 
-/// The deepest place from which all calls of a scenario can be made, and the call that ends the
-/// process just below.
+/// What the deepest call of a scenario takes, and its name. A stack that is just large enough is
+/// found first; on it, the deepest place for all calls is compared with that for the empty one.
 fn deepest(index: usize) -> Result<(usize, String), String> {
-    let (mut lives, mut dies) = (0, STACK_BYTES);
+    let mut stack_bytes = SMALLEST_STACK;
     let mut call = String::new();
-    while dies - lives > STEP {
-        let depth = usize::midpoint(lives, dies);
-        match run_calls(index, depth)? {
-            None => lives = depth,
-            Some(last) => (dies, call) = (depth, last),
+    while let Some(last) = run_calls(index, Place { stack_bytes, depth_bytes: 0 })? {
+        (stack_bytes, call) = (stack_bytes * 2, last);
+        if stack_bytes > LARGEST_STACK {
+            return Err(format!("{call} never ends"));
+        }
+    }
+    let (empty, _) = deepest_place(0, stack_bytes)?;
+    let (depth, last) = deepest_place(index, stack_bytes)?;
+    Ok((empty.saturating_sub(depth), if last.is_empty() { call } else { last }))
+}
+
+/// The deepest place from which all calls can be made, and the call that dies just below.
+fn deepest_place(index: usize, stack_bytes: usize) -> Result<(usize, String), String> {
+    let (mut lives, mut dies) = (0, stack_bytes);
+    let mut call = String::new();
+    while dies - lives > (stack_bytes / 2048).max(FINEST_STEP) {
+        let depth_bytes = usize::midpoint(lives, dies);
+        match run_calls(index, Place { stack_bytes, depth_bytes })? {
+            None => lives = depth_bytes,
+            Some(last) => (dies, call) = (depth_bytes, last),
         }
     }
     Ok((lives, call))
 }
 
+const SMALLEST_STACK: usize = 32 << 10;
+const LARGEST_STACK: usize = 16 << 20;
 /// About as fine as the descent.
-const STEP: usize = 64;
+const FINEST_STEP: usize = 64;
 
 /// Makes the calls in a child; if it dies of them, at which call.
-fn run_calls(index: usize, depth: usize) -> Result<Option<String>, String> {
+fn run_calls(index: usize, place: Place) -> Result<Option<String>, String> {
     let own = std::env::current_exe().map_err(|e| format!("cannot find itself: {e}"))?;
     let output = Command::new(own)
-        .args(["calls", &index.to_string(), &depth.to_string()])
+        .arg("calls")
+        .args([index, place.stack_bytes, place.depth_bytes].map(|number| number.to_string()))
         .stderr(Stdio::null())
         .output()
         .map_err(|e| format!("cannot start a child: {e}"))?;
@@ -108,9 +122,10 @@ fn run_calls(index: usize, depth: usize) -> Result<Option<String>, String> {
 }
 
 /// The child's part.
-fn calls(index: &str, depth: &str) -> Result<(), String> {
+fn calls(index: &str, stack: &str, depth: &str) -> Result<(), String> {
     let number = |text: &str| text.parse::<usize>().map_err(|e| format!("{text}: {e}"));
     let scenario = SCENARIOS.get(number(index)?).ok_or("no such scenario")?;
-    (scenario.run)(Caller::from_depth(number(depth)?));
+    let place = Place { stack_bytes: number(stack)?, depth_bytes: number(depth)? };
+    (scenario.run)(Caller::from(place));
     Ok(())
 }

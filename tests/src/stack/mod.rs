@@ -51,34 +51,41 @@ fn session<const N: usize, const T: usize>(end: End, caller: Caller) {
 /// Makes the calls that are measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller {
-    depth: Option<usize>,
+    place: Option<Place>,
 }
 
-/// The stack of the threads that the calls are made on.
-pub const STACK_BYTES: usize = 4 << 20;
+/// Where on a stack a call is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// The whole stack.
+    pub stack_bytes: usize,
+    /// How far below its top.
+    pub depth_bytes: usize,
+}
 
 impl Caller {
     /// Calls from where it is called.
-    pub const DIRECT: Self = Self { depth: None };
+    pub const DIRECT: Self = Self { place: None };
 
-    /// Calls from `depth` bytes below the top of a stack of [`STACK_BYTES`], and says the name of each
-    /// call on standard output before.
-    pub const fn from_depth(depth: usize) -> Self {
-        Self { depth: Some(depth) }
+    /// Calls from this place of a stack, and says the name of each call on standard output before.
+    pub const fn from(place: Place) -> Self {
+        Self { place: Some(place) }
     }
 
     /// Makes a call.
     pub fn call<R: Send>(self, name: &str, call: impl FnOnce() -> R + Send) -> R {
-        let Some(depth) = self.depth else { return call() };
+        let Some(Place { stack_bytes, depth_bytes }) = self.place else { return call() };
         // Whoever reads it may have seen enough.
         let _ = writeln!(std::io::stdout(), "{name}");
         thread::scope(|scope| {
             let thread = thread::Builder::new()
-                .stack_size(STACK_BYTES)
+                .stack_size(stack_bytes)
                 .spawn_scoped(scope, || {
                     let (mut call, mut answer) = (Some(call), None);
                     let top = 0_u8;
-                    descend(address(&top), depth, &mut || answer = call.take().map(|call| call()));
+                    descend(address(&top), depth_bytes, &mut || {
+                        answer = call.take().map(|call| call())
+                    });
                     answer
                 })
                 .expect("a thread can be started");
@@ -89,12 +96,12 @@ impl Caller {
 
 /// Goes down the stack to the wanted depth, in steps of a few hundred bytes.
 #[inline(never)]
-fn descend(top: usize, depth: usize, call: &mut dyn FnMut()) {
+fn descend(top: usize, depth_bytes: usize, call: &mut dyn FnMut()) {
     let step = black_box([0_u8; 16]);
-    if top.abs_diff(address(&step)) >= depth {
+    if top.abs_diff(address(&step)) >= depth_bytes {
         call();
     } else {
-        descend(top, depth, call);
+        descend(top, depth_bytes, call);
     }
     // Used after the call, so that no compiler makes a loop of it.
     black_box(&step);
