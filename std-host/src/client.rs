@@ -108,7 +108,8 @@ async fn run(
         offer: config.extension.then_some(Offer::OWN),
         deadlines: Deadlines::default(),
     };
-    let session = ClientSession::new(clock.now(), session_config, cookie).map_err(|count| {
+    let session = ClientSession::new(clock.now(), session_config, cookie).map(Box::new);
+    let session = session.map_err(|count| {
         Error::Usage(format!("{count} streams are more than {MAX_STREAMS}, the most at once"))
     })?;
     let connection = Connection {

@@ -101,7 +101,7 @@ pub(crate) struct Driver<'a, B: Backend> {
 
 impl<'a, B: Backend> Driver<'a, B> {
     pub(crate) fn new(
-        session: TestSession<B>,
+        session: Box<TestSession<B>>,
         backend: B,
         control: TcpStream,
         clock: Clock,
@@ -111,7 +111,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     ) -> Self {
         let (stream_events_sender, stream_events) = mpsc::unbounded_channel();
         Self {
-            session: Box::new(session),
+            session,
             backend,
             connection: Connection::new(control),
             clock,

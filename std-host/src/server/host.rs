@@ -59,7 +59,7 @@ pub(super) async fn host(
     let clock = Clock::new();
     let config =
         SessionConfig { interval, extension: Some(Offer::OWN), deadlines: Deadlines::default() };
-    let session = ServerSession::new(clock.now(), config);
+    let session = Box::new(ServerSession::new(clock.now(), config));
     let connection = Connection {
         end: End::Server,
         test_number,
