@@ -9,14 +9,17 @@ use linerate_core::protocol::results::ResultsReader;
 use linerate_core::session::{ClientSession, ServerSession};
 use linerate_core::stats::Accounts;
 use linerate_embedded::smoltcp::Server;
-use linerate_tests::stack::{Caller, Place, SCENARIOS};
+use linerate_tests::stack::{Caller, Place, SCENARIOS, Scenario};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["types"] => Ok(types()),
+        ["types"] => {
+            types();
+            Ok(())
+        }
         ["stack"] => stack(),
-        ["calls", index, stack, depth] => calls(index, stack, depth),
+        ["calls", name, stack, depth] => calls(name, stack, depth),
         _ => Err("usage: sizes types | stack".to_owned()),
     };
     match outcome {
@@ -55,41 +58,57 @@ fn types() {
     }
 }
 
-/// The stack of each scenario's deepest call, and which call that is.
+/// The stack that each scenario takes: for making the value, and for the deepest call, which is named.
 fn stack() -> Result<(), String> {
-    println!("{:20} {:>7}  deepest call", "stack", "KiB");
-    for (index, scenario) in SCENARIOS.iter().enumerate().skip(1) {
-        let (bytes, call) = deepest(index)?;
-        println!("{:20} {:>7.1}  {call}", scenario.name, bytes as f64 / 1024.0);
+    println!("{:20} {:>8} {:>8}  KiB; the deepest call", "stack", "to make", "to call");
+    for (name, _) in work().into_iter().filter(|(name, _)| name.ends_with(MAKE)) {
+        let name = name.trim_end_matches(MAKE);
+        let (make, _) = deepest(&format!("{name}{MAKE}"))?;
+        let (calls, call) = deepest(name)?;
+        let kib = |bytes: usize| bytes as f64 / 1024.0;
+        println!("{name:20} {:>8.1} {:>8.1}  {call}", kib(make), kib(calls));
     }
     Ok(())
 }
 
-/// What the deepest call of a scenario takes, and its name. A stack that is just large enough is
-/// found first; on it, the deepest place for all calls is compared with that for the empty one.
-fn deepest(index: usize) -> Result<(usize, String), String> {
+/// All that a child can be asked to do, by name.
+fn work() -> Vec<(String, fn(Caller))> {
+    let nothing: (String, fn(Caller)) = (NOTHING.to_owned(), |caller| caller.call(NOTHING, || ()));
+    let scenarios = SCENARIOS.into_iter().flat_map(|Scenario { name, make, calls }| {
+        [(format!("{name}{MAKE}"), make), (name.to_owned(), calls)]
+    });
+    std::iter::once(nothing).chain(scenarios).collect()
+}
+
+/// What all else is compared with.
+const NOTHING: &str = "nothing";
+const MAKE: &str = ", made";
+
+/// What the deepest call takes, and its name. A stack that is just large enough is found first; on
+/// it, the deepest place for all calls is compared with that for the empty one.
+fn deepest(name: &str) -> Result<(usize, String), String> {
     let mut stack_bytes = SMALLEST_STACK;
     let mut call = String::new();
-    while let Some(last) = run_calls(index, Place { stack_bytes, depth_bytes: 0 })? {
+    while let Some(last) = run_calls(name, Place { stack_bytes, depth_bytes: 0 })? {
         (stack_bytes, call) = (stack_bytes * 2, last);
         if stack_bytes > LARGEST_STACK {
-            return Err(format!("{call} never ends"));
+            return Err(format!("{name}: {call} never ends"));
         }
     }
-    let (empty, _) = deepest_place(0, stack_bytes)?;
-    let (depth, last) = deepest_place(index, stack_bytes)?;
-    Ok((empty.saturating_sub(depth), if last.is_empty() { call } else { last }))
+    let (empty, _) = deepest_place(NOTHING, stack_bytes)?;
+    let (depth, last) = deepest_place(name, stack_bytes)?;
+    Ok((empty.saturating_sub(depth), last.unwrap_or(call)))
 }
 
 /// The deepest place from which all calls can be made, and the call that dies just below.
-fn deepest_place(index: usize, stack_bytes: usize) -> Result<(usize, String), String> {
+fn deepest_place(name: &str, stack_bytes: usize) -> Result<(usize, Option<String>), String> {
     let (mut lives, mut dies) = (0, stack_bytes);
-    let mut call = String::new();
+    let mut call = None;
     while dies - lives > (stack_bytes / 2048).max(FINEST_STEP) {
         let depth_bytes = usize::midpoint(lives, dies);
-        match run_calls(index, Place { stack_bytes, depth_bytes })? {
+        match run_calls(name, Place { stack_bytes, depth_bytes })? {
             None => lives = depth_bytes,
-            Some(last) => (dies, call) = (depth_bytes, last),
+            last => (dies, call) = (depth_bytes, last),
         }
     }
     Ok((lives, call))
@@ -101,15 +120,14 @@ const LARGEST_STACK: usize = 16 << 20;
 const FINEST_STEP: usize = 64;
 
 /// Makes the calls in a child; if it dies of them, at which call.
-fn run_calls(index: usize, place: Place) -> Result<Option<String>, String> {
+fn run_calls(name: &str, place: Place) -> Result<Option<String>, String> {
     let own = std::env::current_exe().map_err(|e| format!("cannot find itself: {e}"))?;
     let output = Command::new(own)
-        .arg("calls")
-        .args([index, place.stack_bytes, place.depth_bytes].map(|number| number.to_string()))
+        .args(["calls", name])
+        .args([place.stack_bytes, place.depth_bytes].map(|number| number.to_string()))
         .stderr(Stdio::null())
         .output()
         .map_err(|e| format!("cannot start a child: {e}"))?;
-    let name = SCENARIOS[index].name;
     match output.status.code() {
         Some(0) => Ok(None),
         Some(code @ 1..=255) => Err(format!("{name} fails by itself, with {code}")),
@@ -122,10 +140,10 @@ fn run_calls(index: usize, place: Place) -> Result<Option<String>, String> {
 }
 
 /// The child's part.
-fn calls(index: &str, stack: &str, depth: &str) -> Result<(), String> {
+fn calls(name: &str, stack: &str, depth: &str) -> Result<(), String> {
     let number = |text: &str| text.parse::<usize>().map_err(|e| format!("{text}: {e}"));
-    let scenario = SCENARIOS.get(number(index)?).ok_or("no such scenario")?;
     let place = Place { stack_bytes: number(stack)?, depth_bytes: number(depth)? };
-    (scenario.run)(Caller::from(place));
+    let (_, run) = work().into_iter().find(|(known, _)| known == name).ok_or("unknown calls")?;
+    run(Caller::from(place));
     Ok(())
 }

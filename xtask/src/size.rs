@@ -12,7 +12,8 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         return Err(format!("size takes no options, not {}", options.join(" ")));
     }
     for (profile, folder) in [("dev", "debug"), ("release", "release")] {
-        let build = ["build", "--locked", "--package", "linerate-tests", "--bin", "sizes"];
+        let build =
+            ["build", "--quiet", "--locked", "--package", "linerate-tests", "--bin", "sizes"];
         succeed(cargo(&build).args(["--profile", profile]))?;
         let name = format!("sizes{}", std::env::consts::EXE_SUFFIX);
         let program = target().join(folder).join(name);

@@ -69,8 +69,8 @@ impl<const N: usize, const T: usize> Pair<N, T> {
         let [client, server] = [End::Client, End::Server]
             .map(|side| if side == end { caller } else { Caller::DIRECT });
         Self {
-            client: Driven::new(client, move || Box::new(new_client(settings))),
-            server: Driven::new(server, || Box::new(ServerSession::new(Instant::ZERO, SERVER))),
+            client: Driven::new(client, new_client(settings)),
+            server: Driven::new(server, new_server()),
             now: Instant::ZERO,
             closed: [false; 2],
         }
@@ -174,8 +174,7 @@ impl<const N: usize, const T: usize> Pair<N, T> {
 }
 
 impl<E: Exchange<N> + Send + Sync, const N: usize> Driven<E, N> {
-    fn new(caller: Caller, make: impl FnOnce() -> Box<Session<E, N>> + Send) -> Self {
-        let session = caller.call("new", make);
+    fn new(caller: Caller, session: Box<Session<E, N>>) -> Self {
         Self { session, finished: None, caller, actions: Vec::new() }
     }
 
@@ -267,12 +266,18 @@ impl<E: Exchange<N> + Send + Sync, const N: usize> Driven<E, N> {
     }
 }
 
-fn new_client<const N: usize>(settings: TestSettings) -> ClientSession<'static, N> {
-    ClientSession::new(Instant::ZERO, client(settings), cookie()).expect("room for the streams")
+/// Makes a client, and has nothing for it.
+pub(super) fn client<const N: usize>(caller: Caller) {
+    caller.call("new", || new_client::<N>(small()));
 }
 
-fn client(settings: TestSettings) -> ClientConfig<'static> {
-    ClientConfig {
+/// Makes a server, and has nothing for it.
+pub(super) fn server<const N: usize, const T: usize>(caller: Caller) {
+    caller.call("new", new_server::<N, T>);
+}
+
+fn new_client<const N: usize>(settings: TestSettings) -> Box<ClientSession<'static, N>> {
+    let config = ClientConfig {
         settings,
         text: ClientText {
             title: Some(TEXT),
@@ -284,20 +289,19 @@ fn client(settings: TestSettings) -> ClientConfig<'static> {
         interval: Some(Duration::from_secs(1)),
         offer: Some(Offer::OWN),
         deadlines: Deadlines::default(),
-    }
+    };
+    let session = ClientSession::new(Instant::ZERO, config, cookie()).map(Box::new);
+    session.expect("room for the streams")
 }
 
-const SERVER: ServerConfig = ServerConfig {
-    interval: Some(Duration::from_secs(1)),
-    extension: Some(Offer::OWN),
-    deadlines: Deadlines {
-        greeting_ns: 60_000_000_000,
-        step_ns: 30_000_000_000,
-        streams_ns: 30_000_000_000,
-        grace_ns: 40_000_000_000,
-        linger_ns: 10_000_000_000,
-    },
-};
+fn new_server<const N: usize, const T: usize>() -> Box<ServerSession<N, T>> {
+    let config = ServerConfig {
+        interval: Some(Duration::from_secs(1)),
+        extension: Some(Offer::OWN),
+        deadlines: Deadlines::default(),
+    };
+    Box::new(ServerSession::new(Instant::ZERO, config))
+}
 
 fn cookie() -> Cookie {
     Cookie::from_random([7; Cookie::LEN - 1])

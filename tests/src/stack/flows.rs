@@ -8,21 +8,15 @@ use linerate_core::units::BitsPerSec;
 
 use super::Caller;
 
+/// Makes a receiver, and has nothing for it.
+pub(super) fn receiver(caller: Caller) {
+    caller.call("new", || Box::new(HostReceiver::new(&PLAN)));
+}
+
 /// Sends and receives a few datagrams.
-pub fn flows(caller: Caller) {
-    let plan = StreamPlan {
-        id: StreamId::from_index(0),
-        role: Role::Receiver,
-        protocol: Protocol::Udp,
-        block_bytes: 1460,
-        bitrate: Some(BitsPerSec(1_000_000)),
-        burst: 1,
-        limit_bytes: None,
-        counters_64bit: false,
-        omit_until: Some(Instant::from_nanos(50)),
-    };
-    let mut receive = caller.call("ReceiveFlow::new", || Box::new(HostReceiver::new(&plan)));
-    let mut send = caller.call("SendFlow::new", || SendFlow::new(Instant::ZERO, &plan));
+pub(super) fn flows(caller: Caller) {
+    let mut receive = Box::new(HostReceiver::new(&PLAN));
+    let mut send = SendFlow::new(Instant::ZERO, &PLAN);
     for (at_ns, sequence) in [(0, 1), (40, 2), (60, 9), (70, 5), (80, 5), (90, 1 << 31)] {
         let now = Instant::from_nanos(at_ns);
         let mut datagram = [0; 64];
@@ -37,6 +31,18 @@ pub fn flows(caller: Caller) {
         });
     }
 }
+
+const PLAN: StreamPlan = StreamPlan {
+    id: StreamId::from_index(0),
+    role: Role::Receiver,
+    protocol: Protocol::Udp,
+    block_bytes: 1460,
+    bitrate: Some(BitsPerSec(1_000_000)),
+    burst: 1,
+    limit_bytes: None,
+    counters_64bit: false,
+    omit_until: Some(Instant::from_nanos(50)),
+};
 
 /// As a host's stream has it.
 type HostReceiver = ReceiveFlow<1024>;
