@@ -14,6 +14,7 @@
 //! | [`rows`] | many cases at once, but not too many |
 //! | [`virtual_time`] | both engines over an emulated link, in virtual time |
 //! | [`fuzzing`] | what random bytes must not do to the engine, and the corpus |
+//! | [`stack`] | how much stack the calls into the engine take |
 
 pub mod case;
 pub mod check;
@@ -24,5 +25,6 @@ pub mod process;
 pub mod rows;
 pub mod script;
 pub mod server;
+pub mod stack;
 pub mod tool;
 pub mod virtual_time;

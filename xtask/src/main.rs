@@ -4,8 +4,10 @@
 mod bench;
 mod check_targets;
 mod fuzz;
+mod lines;
 mod no_std;
 mod setup;
+mod size;
 mod steps;
 mod test;
 mod windows;
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
         Some((chore, options)) if chore == "test" => test::run(options),
         Some((chore, options)) if chore == "bench" => bench::run(options),
         Some((chore, options)) if chore == "fuzz" => fuzz::run(options),
+        Some((chore, options)) if chore == "size" => size::run(options),
         Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
         Some((chore, options)) if chore == "windows" => windows::run(options),
         _ => Err(USAGE.to_owned()),
@@ -47,6 +50,8 @@ cargo xtask fuzz [TARGET...] --minimize
     takes what earlier runs found into the corpus, as little as reaches the same
 cargo xtask fuzz --seed-corpus
     writes the seeds that the recordings make
+cargo xtask size
+    bytes of the engine's types, stack of its deepest calls, lines of each adapter
 cargo xtask windows [--release]
     builds linerate.exe with mingw and runs it against iperf3 under Wine
 cargo xtask check-targets

@@ -6,9 +6,10 @@ use core::time::Duration;
 use heapless::Vec;
 
 use super::documents::{OwnResults, SessionDocuments};
-use super::outbox::DocumentKind;
+use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
 use super::shared::{Parting, Shared};
+use super::timers::TimerTable;
 use super::{
     Action, Deadlines, Ending, Event, PeerError, Phase, Refusal, SessionError, StreamEvent, Timer,
     next_phase,
@@ -79,9 +80,10 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             return Err(count);
         }
         let interval_ns = config.interval.map(nanos);
-        let mut shared = Shared::new(End::Client, config.settings, interval_ns, config.deadlines);
-        shared.outbox.push(cookie.as_bytes());
-        shared.timers.arm(Timer::Step, now.plus_nanos(config.deadlines.greeting_ns));
+        let mut outbox = Outbox::new();
+        outbox.push(cookie.as_bytes());
+        let mut timers = TimerTable::default();
+        timers.arm(Timer::Step, now.plus_nanos(config.deadlines.greeting_ns));
         let exchange = Client {
             text: config.text,
             client_version: config.client_version,
@@ -92,7 +94,11 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             heard: false,
             reading: Reading::Code,
         };
-        Ok(Self { shared, exchange })
+        let (settings, deadlines) = (config.settings, config.deadlines);
+        Ok(Self {
+            shared: Shared::new(End::Client, settings, interval_ns, deadlines, outbox, timers),
+            exchange,
+        })
     }
 
     /// Sizes the datagrams of a test whose user left that open, by the control connection's segment

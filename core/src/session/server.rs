@@ -4,9 +4,10 @@
 use core::time::Duration;
 
 use super::documents::{OwnResults, SessionDocuments};
-use super::outbox::DocumentKind;
+use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
 use super::shared::{Conclusion, Parting, Shared};
+use super::timers::TimerTable;
 use super::{
     Action, Deadlines, Ending, Event, PeerError, Phase, SessionError, StreamEvent, Timer,
     next_phase,
@@ -73,9 +74,11 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
         // Placeholder settings until the client's are here; nothing reads them before.
         let settings = TestSettings::new(Protocol::Tcp);
         let interval_ns = config.interval.map(nanos);
-        let mut shared = Shared::new(End::Server, settings, interval_ns, config.deadlines);
-        shared.send(ControlCode::ParamExchange);
-        shared.await_step(now);
+        let mut outbox = Outbox::new();
+        outbox.push(&[ControlCode::ParamExchange.byte()]);
+        let deadlines = config.deadlines;
+        let mut timers = TimerTable::default();
+        timers.arm(Timer::Step, now.plus_nanos(deadlines.step_ns));
         let exchange = Server {
             text: ReceivedText::new(),
             own_extension: config.extension,
@@ -87,7 +90,10 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
                 ParametersReader::new(),
             ),
         };
-        Self { shared, exchange }
+        Self {
+            shared: Shared::new(End::Server, settings, interval_ns, deadlines, outbox, timers),
+            exchange,
+        }
     }
 
     /// Takes the adapter's answer to [`Action::Prepare`].

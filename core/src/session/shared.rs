@@ -66,11 +66,15 @@ pub(super) enum Parting {
 }
 
 impl<const N: usize> Shared<N> {
+    /// A session at its beginning, with what is to be sent first and what is waited for. The callers
+    /// give it no name: a debug build copies for every name, and a host's session is large.
     pub(super) fn new(
         end: End,
         settings: TestSettings,
         interval_ns: Option<u64>,
         deadlines: Deadlines,
+        outbox: Outbox,
+        timers: TimerTable,
     ) -> Self {
         Self {
             end,
@@ -80,8 +84,8 @@ impl<const N: usize> Shared<N> {
             },
             settings,
             accounts: Accounts::new(),
-            timers: TimerTable::default(),
-            outbox: Outbox::new(),
+            timers,
+            outbox,
             deadlines,
             congestion: None,
             actions: Deque::new(),

@@ -161,7 +161,8 @@ impl<const N: usize> Accounts<N> {
         use crate::test::Role::Receiver;
         let receivers = self.streams.iter().zip(samples).filter(|(s, _)| s.role() == Receiver);
         receivers.fold((0, 0), |(bytes, blocks), (stream, sample)| {
-            (bytes + stream.measured_bytes(sample), blocks + stream.measured_blocks(sample))
+            let tally = &sample.tally;
+            (bytes + stream.measured_bytes(tally), blocks + stream.measured_blocks(tally))
         })
     }
 

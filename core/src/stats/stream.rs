@@ -25,11 +25,13 @@ pub struct StreamAccount {
     role: Role,
     pub(super) state: StreamState,
     /// At the end of the interval before the last.
-    previous: Sample,
+    previous: Mark,
     /// At the end of the last interval.
-    last: Sample,
+    last: Tally,
+    /// The kernel's view at that moment.
+    tcp: Option<TcpStats>,
     /// The last one within the omitted start.
-    omitted: Sample,
+    omitted: Mark,
     /// The flow itself said where that was.
     omit_is_exact: bool,
     extremes: TcpExtremes,
@@ -42,9 +44,10 @@ impl StreamAccount {
             id,
             role,
             state: StreamState::Flowing,
-            previous: Sample::default(),
-            last: Sample::default(),
-            omitted: Sample::default(),
+            previous: Mark::default(),
+            last: Tally::default(),
+            tcp: None,
+            omitted: Mark::default(),
             omit_is_exact: false,
             extremes: TcpExtremes::default(),
             remote: None,
@@ -71,15 +74,16 @@ impl StreamAccount {
         if omitting {
             self.omit_is_exact = sample.omitted.is_some();
             sample.tally = sample.omitted.unwrap_or(sample.tally);
-            self.omitted = sample;
+            self.omitted = Mark::new(sample.tally, sample.tcp);
         } else if !self.omit_is_exact
             && let Some(omitted) = sample.omitted
         {
             self.omit_is_exact = true;
             self.omitted.tally = omitted;
-            self.last.tally = omitted;
+            self.last = omitted;
         }
-        self.previous = core::mem::replace(&mut self.last, sample);
+        self.previous = Mark::new(self.last, self.tcp);
+        (self.last, self.tcp) = (sample.tally, sample.tcp);
         if let Some(tcp) = &sample.tcp {
             self.extremes.record(tcp);
         }
@@ -89,14 +93,14 @@ impl StreamAccount {
         self.extremes = TcpExtremes::default();
     }
 
-    /// Bytes since the omitted start, up to `sample`.
-    pub(super) fn measured_bytes(&self, sample: &Sample) -> u64 {
-        sample.tally.bytes.saturating_sub(self.omitted.tally.bytes)
+    /// Bytes since the omitted start, up to `tally`.
+    pub(super) fn measured_bytes(&self, tally: &Tally) -> u64 {
+        tally.bytes.saturating_sub(self.omitted.tally.bytes)
     }
 
-    /// Blocks since the omitted start, up to `sample`.
-    pub(super) fn measured_blocks(&self, sample: &Sample) -> u64 {
-        sample.tally.blocks.saturating_sub(self.omitted.tally.blocks)
+    /// Blocks since the omitted start, up to `tally`.
+    pub(super) fn measured_blocks(&self, tally: &Tally) -> u64 {
+        tally.blocks.saturating_sub(self.omitted.tally.blocks)
     }
 
     pub(super) fn interval(&self, span: Span, omitted: bool) -> StreamInterval {
@@ -105,10 +109,10 @@ impl StreamAccount {
             role: self.role,
             span,
             omitted,
-            bytes: self.last.tally.bytes.saturating_sub(self.previous.tally.bytes),
+            bytes: self.last.bytes.saturating_sub(self.previous.tally.bytes),
             datagrams: self.datagrams(&self.previous.tally),
             tcp: self.sender_tcp().map(|tcp| TcpStats {
-                retransmits: retransmits_between(&self.previous, &self.last),
+                retransmits: self.retransmits_since(&self.previous),
                 ..*tcp
             }),
         }
@@ -131,7 +135,7 @@ impl StreamAccount {
 
     /// This end's line of the results document.
     pub(super) fn results(&self, duration_ns: u64) -> ResultsStream {
-        let (last, omitted) = (&self.last.tally, &self.omitted.tally);
+        let (last, omitted) = (&self.last, &self.omitted.tally);
         let receives = self.role == Role::Receiver;
         let if_receiving = |value| if receives { value } else { 0 };
         ResultsStream {
@@ -176,17 +180,21 @@ impl StreamAccount {
 
     fn retransmits(&self) -> Option<u64> {
         self.sender_tcp()?;
-        retransmits_between(&self.omitted, &self.last)
+        self.retransmits_since(&self.omitted)
+    }
+
+    fn retransmits_since(&self, mark: &Mark) -> Option<u64> {
+        Some(self.tcp?.retransmits?.saturating_sub(mark.retransmits.unwrap_or(0)))
     }
 
     fn sender_tcp(&self) -> Option<&TcpStats> {
-        self.last.tcp.as_ref().filter(|_| self.role == Role::Sender)
+        self.tcp.as_ref().filter(|_| self.role == Role::Sender)
     }
 
     /// Counts from `since` up to the last sample. A late datagram repairs an earlier interval's
     /// loss, so an interval's own loss is held at zero.
     fn datagrams(&self, since: &Tally) -> Datagrams {
-        let last = &self.last.tally;
+        let last = &self.last;
         let receives = self.role == Role::Receiver;
         let grown = |to: u64, from: u64| to.saturating_sub(from);
         Datagrams {
@@ -199,9 +207,18 @@ impl StreamAccount {
     }
 }
 
-fn retransmits_between(from: &Sample, to: &Sample) -> Option<u64> {
-    let total = |sample: &Sample| sample.tcp.and_then(|tcp| tcp.retransmits);
-    Some(total(to)?.saturating_sub(total(from).unwrap_or(0)))
+/// What has to be known of an earlier moment to tell what happened since. A session holds two for
+/// each of its streams, so there is nothing else in it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mark {
+    tally: Tally,
+    retransmits: Option<u64>,
+}
+
+impl Mark {
+    fn new(tally: Tally, tcp: Option<TcpStats>) -> Self {
+        Self { tally, retransmits: tcp.and_then(|tcp| tcp.retransmits) }
+    }
 }
 
 /// Extremes of the kernel's view over the samples of the measured part.
