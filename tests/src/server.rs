@@ -119,7 +119,7 @@ pub fn free_port() -> u16 {
 /// Whether anybody listens on a TCP port in the network of a process, found out without a connection:
 /// a server would take that for its client.
 #[cfg(target_os = "linux")]
-fn is_listening(process: u32, port: u16) -> bool {
+pub fn is_listening(process: u32, port: u16) -> bool {
     let suffix = format!(":{port:04X}");
     ["tcp", "tcp6"].iter().any(|table| {
         std::fs::read_to_string(format!("/proc/{process}/net/{table}")).is_ok_and(|table| {
@@ -135,7 +135,7 @@ fn is_listening(process: u32, port: u16) -> bool {
 /// Elsewhere by trying to take the port, which can collide with the server's own try; the caller
 /// then starts another.
 #[cfg(not(target_os = "linux"))]
-fn is_listening(_process: u32, port: u16) -> bool {
+pub fn is_listening(_process: u32, port: u16) -> bool {
     std::thread::sleep(Duration::from_millis(200));
     TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).is_err()
 }

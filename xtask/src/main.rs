@@ -4,6 +4,7 @@
 mod bench;
 mod check_targets;
 mod fuzz;
+mod link;
 mod no_std;
 mod setup;
 mod steps;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         Some((chore, options)) if chore == "test" => test::run(options),
         Some((chore, options)) if chore == "bench" => bench::run(options),
         Some((chore, options)) if chore == "fuzz" => fuzz::run(options),
+        Some((chore, options)) if chore == "link" => link::run(options),
         Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
         Some((chore, options)) if chore == "windows" => windows::run(options),
         _ => Err(USAGE.to_owned()),
@@ -47,6 +49,8 @@ cargo xtask fuzz [TARGET...] --minimize
     takes what earlier runs found into the corpus, as little as reaches the same
 cargo xtask fuzz --seed-corpus
     writes the seeds that the recordings make
+cargo xtask link [OPTION...] -- COMMAND...
+    a command across a link that delays, loses, doubles, reorders; alone, it tells its options
 cargo xtask windows [--release]
     builds linerate.exe with mingw and runs it against iperf3 under Wine
 cargo xtask check-targets

@@ -40,9 +40,17 @@ impl Trace {
 
     /// What arrived, and how.
     pub fn truth(&self) -> Truth {
+        self.truth_until(self.sent)
+    }
+
+    /// The same for a receiver that knows of no place above `highest`: it may have stopped before the
+    /// rest arrived.
+    pub fn truth_until(&self, highest: u64) -> Truth {
         let mut truth = Truth::default();
+        let mut different = 0;
         let mut has_arrived = vec![false; self.sent as usize + 1];
-        for &place in &self.arrived {
+        for &place in self.arrived.iter().take_while(|&&place| place <= highest) {
+            different += u64::from(!has_arrived[place as usize]);
             if std::mem::replace(&mut has_arrived[place as usize], true) {
                 truth.duplicates += 1;
             } else if place < truth.highest {
@@ -50,7 +58,6 @@ impl Trace {
             }
             truth.highest = truth.highest.max(place);
         }
-        let different = self.arrived.len() as u64 - truth.duplicates;
         truth.lost = truth.highest - different;
         truth
     }
@@ -63,10 +70,14 @@ mod tests {
     #[test]
     fn truth_is_told_from_the_order_of_arrival() {
         let mut trace = Trace::default();
-        (0..8).for_each(|_| drop(trace.send()));
+        for place in 1..=8 {
+            assert_eq!(trace.send(), place);
+        }
         // 3 and 5 never arrive, 2 is overtaken, 4 and 2 come twice, 7 and 8 are lost at the end.
         [1, 4, 2, 4, 6, 2].into_iter().for_each(|place| trace.arrive(place));
         let truth = Truth { highest: 6, lost: 2, out_of_order: 1, duplicates: 2 };
         assert_eq!((trace.sent(), trace.truth()), (8, truth));
+        let early = Truth { highest: 4, lost: 1, out_of_order: 1, duplicates: 1 };
+        assert_eq!(trace.truth_until(5), early, "who left when 6 came");
     }
 }
