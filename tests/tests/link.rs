@@ -145,14 +145,21 @@ fn what_is_in_flight_at_the_end_is_counted() {
     }
     let link = slow_link();
     for client in [Tool::Linerate, Tool::Iperf3] {
-        for (options, bytes) in [("-n 1M", 1 << 20), ("-u -k 100 -b 5M -l 1400", 100 * 1400)] {
+        for (options, bytes) in
+            [("-n 1M", 1 << 20), ("-n 3M -P 3", 3 << 20), ("-u -k 100 -b 5M -l 1400", 100 * 1400)]
+        {
             let both = run(&link, client, Tool::Linerate, FAR.v4, options);
             let what = format!("{client} {options}\n{}", link.passed());
-            let received = |report: &Value| report["end"]["sum_received"]["bytes"].as_u64();
-            let sent = both.client["end"]["sum_sent"]["bytes"].as_u64();
-            assert!(sent >= Some(bytes), "{what}");
-            assert_eq!(received(&both.server), sent, "{what}");
-            assert_eq!(received(&both.client), sent, "{what}");
+            let count = |report: &Value, side: &str| report["end"][side]["bytes"].as_u64();
+            let sent = count(&both.client, "sum_sent");
+            let received = count(&both.server, "sum_received");
+            assert_eq!(count(&both.client, "sum_received"), received, "{what}");
+            assert!(
+                Some(bytes) <= received && received <= sent,
+                "{received:?} of {sent:?}: {what}"
+            );
+            // Stock clients send some blocks more.
+            assert!(client == Tool::Iperf3 || sent == Some(bytes), "{sent:?}: {what}");
         }
     }
 }
