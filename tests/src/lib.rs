@@ -12,6 +12,8 @@
 //! | [`pair`] | one case between two tools, checked |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
 //! | [`rows`] | many cases at once, but not too many |
+//! | [`link`] | what a network does to packets, in virtual time and between real programs |
+//! | `namespace` | networks of their own, on Linux |
 //! | [`virtual_time`] | both engines over an emulated link, in virtual time |
 //! | [`fuzzing`] | what random bytes must not do to the engine, and the corpus |
 //! | [`stack`] | how much stack the calls into the engine take |
@@ -20,6 +22,9 @@ pub mod case;
 pub mod check;
 pub mod client;
 pub mod fuzzing;
+pub mod link;
+#[cfg(target_os = "linux")]
+pub mod namespace;
 pub mod pair;
 pub mod process;
 pub mod rows;

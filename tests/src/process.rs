@@ -52,6 +52,11 @@ impl Process {
         Self { child, line, started: Instant::now(), stdout, stderr }
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         self.try_status().is_none()

@@ -1,9 +1,12 @@
-//! A server of either tool on a free port of the loopback.
+//! A server of either tool on a free port, of the loopback or of a network namespace.
 
 use std::net::{Ipv6Addr, TcpListener, UdpSocket};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use crate::namespace::Namespace;
 use crate::process::{Ended, Process};
 use crate::tool::Tool;
 
@@ -22,9 +25,23 @@ impl Server {
     ///
     /// When no server comes up on any of the ports tried.
     pub fn start(tool: Tool, options: &[&str]) -> Self {
+        Self::start_by(tool, || tool.command(), options)
+    }
+
+    /// The same in a network namespace.
+    ///
+    /// # Panics
+    ///
+    /// As for [`start`](Self::start).
+    #[cfg(target_os = "linux")]
+    pub fn start_in(namespace: &Namespace, tool: Tool, options: &[&str]) -> Self {
+        Self::start_by(tool, || namespace.within(&tool.command()), options)
+    }
+
+    fn start_by(tool: Tool, command: impl Fn() -> Command, options: &[&str]) -> Self {
         let mut last = String::new();
         for _ in 0..PORTS_TRIED {
-            match Self::try_start(tool, options, free_port()) {
+            match Self::try_start(command(), options, free_port()) {
                 Ok(server) => return server,
                 Err(message) => last = message,
             }
@@ -61,8 +78,7 @@ impl Server {
         self.process.wait(TIME_TO_END)
     }
 
-    fn try_start(tool: Tool, options: &[&str], port: u16) -> Result<Self, String> {
-        let mut command = tool.command();
+    fn try_start(mut command: Command, options: &[&str], port: u16) -> Result<Self, String> {
         command.args(["-s", "-p", &port.to_string()]).args(options);
         let mut process = Process::start(&mut command);
         let deadline = Instant::now() + TIME_TO_START;
@@ -70,7 +86,7 @@ impl Server {
             if !process.is_running() {
                 return Err(process.wait(TIME_TO_END)?.to_string());
             }
-            if is_listening(port) {
+            if is_listening(process.id(), port) {
                 return Ok(Self { process, port });
             }
             if Instant::now() >= deadline {
@@ -100,13 +116,13 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Whether anybody listens on a TCP port, found out without a connection: a server would take that
-/// for its client.
+/// Whether anybody listens on a TCP port in the network of a process, found out without a connection:
+/// a server would take that for its client.
 #[cfg(target_os = "linux")]
-fn is_listening(port: u16) -> bool {
+pub fn is_listening(process: u32, port: u16) -> bool {
     let suffix = format!(":{port:04X}");
-    ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(|table| {
-        std::fs::read_to_string(table).is_ok_and(|table| {
+    ["tcp", "tcp6"].iter().any(|table| {
+        std::fs::read_to_string(format!("/proc/{process}/net/{table}")).is_ok_and(|table| {
             table.lines().any(|line| {
                 let mut columns = line.split_whitespace().skip(1);
                 let (local, _, state) = (columns.next(), columns.next(), columns.next());
@@ -119,7 +135,7 @@ fn is_listening(port: u16) -> bool {
 /// Elsewhere by trying to take the port, which can collide with the server's own try; the caller
 /// then starts another.
 #[cfg(not(target_os = "linux"))]
-fn is_listening(port: u16) -> bool {
+pub fn is_listening(_process: u32, port: u16) -> bool {
     std::thread::sleep(Duration::from_millis(200));
     TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).is_err()
 }

@@ -8,8 +8,8 @@ use linerate_core::session::Ending;
 use linerate_core::test::{Direction, End, Limits, Protocol, Role, TestSettings};
 use linerate_core::time::NANOS_PER_SEC;
 use linerate_core::units::BitsPerSec;
+use linerate_tests::link::model::{Burst, LinkModel, Reorder};
 use linerate_tests::virtual_time::law;
-use linerate_tests::virtual_time::link::{Burst, LinkModel, Reorder};
 use linerate_tests::virtual_time::pair::Pair;
 use linerate_tests::virtual_time::setup::Setup;
 

@@ -5,6 +5,7 @@ mod bench;
 mod check_targets;
 mod fuzz;
 mod lines;
+mod link;
 mod no_std;
 mod setup;
 mod size;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Some((chore, options)) if chore == "bench" => bench::run(options),
         Some((chore, options)) if chore == "fuzz" => fuzz::run(options),
         Some((chore, options)) if chore == "size" => size::run(options),
+        Some((chore, options)) if chore == "link" => link::run(options),
         Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
         Some((chore, options)) if chore == "windows" => windows::run(options),
         _ => Err(USAGE.to_owned()),
@@ -52,6 +54,8 @@ cargo xtask fuzz --seed-corpus
     writes the seeds that the recordings make
 cargo xtask size
     bytes of the engine's types, stack of its deepest calls, lines of each adapter
+cargo xtask link [OPTION...] -- COMMAND...
+    a command across a link that delays, loses, doubles, reorders; alone, it tells its options
 cargo xtask windows [--release]
     builds linerate.exe with mingw and runs it against iperf3 under Wine
 cargo xtask check-targets

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::documents::{OwnResults, SessionDocuments};
 use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
-use super::shared::{Conclusion, Parting, Shared};
+use super::shared::{Parting, Shared};
 use super::timers::TimerTable;
 use super::{
     Action, Deadlines, Ending, Event, PeerError, Phase, SessionError, StreamEvent, Timer,
@@ -163,7 +163,7 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
             .reading
         {
             Reading::Code => {
-                Self::on_byte(shared, bytes[0]);
+                Self::on_byte(shared, now, bytes[0]);
                 return Ok(1);
             }
             Reading::Parameters(frame, document) => {
@@ -235,7 +235,7 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
 }
 
 impl<const N: usize, const T: usize> Server<N, T> {
-    fn on_byte(shared: &mut Shared<N>, byte: u8) {
+    fn on_byte(shared: &mut Shared<N>, now: Instant, byte: u8) {
         let phase = shared.phase;
         let Some(code) = ControlCode::from_byte(byte) else {
             let error = PeerError::UnknownCode { phase, byte }.into();
@@ -252,7 +252,7 @@ impl<const N: usize, const T: usize> Server<N, T> {
             (_, Some(Phase::Over)) => {
                 shared.fail(SessionError::Terminated(End::Client), Parting::Nothing);
             }
-            (ControlCode::TestEnd, Some(_)) => shared.stop(Conclusion::Results),
+            (ControlCode::TestEnd, Some(_)) => shared.on_test_end(now),
             (_, Some(_)) => {}
         }
     }

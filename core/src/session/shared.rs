@@ -31,6 +31,15 @@ pub struct Shared<const N: usize> {
     next_interval: Instant,
     stopping: Option<Conclusion>,
     streams_lost: bool,
+    /// The client has sent all of an agreed amount, and not all of it is here.
+    in_flight: Option<InFlight>,
+}
+
+/// What had been received when it grew last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct InFlight {
+    received: u64,
+    grew: Instant,
 }
 
 /// Why a sample was asked for.
@@ -96,6 +105,7 @@ impl<const N: usize> Shared<N> {
             next_interval: Instant::ZERO,
             stopping: None,
             streams_lost: false,
+            in_flight: None,
         }
     }
 
@@ -229,8 +239,28 @@ impl<const N: usize> Shared<N> {
                 self.streams_lost = true;
                 self.stop(Conclusion::Results);
             }
+            End::Server if none_left && self.in_flight.is_some() => self.stop(Conclusion::Results),
             End::Server if none_left => self.await_step(now),
             _ => {}
+        }
+    }
+
+    /// The client has sent everything. Its word overtakes what TCP still carries, and a stock client
+    /// gives it before that has arrived; of an agreed amount it is known how much has to come. UDP may
+    /// have lost it, and with data both ways the other way may have ended the test.
+    pub(super) fn on_test_end(&mut self, now: Instant) {
+        let settings = &self.settings;
+        let is_awaited = settings.protocol == Protocol::Tcp
+            && settings.limits.bytes.is_some()
+            && settings.omit_secs == 0
+            && self.accounts.streams().iter().all(|stream| stream.role() == Role::Receiver)
+            && self.accounts.streams().iter().any(|s| s.state() == StreamState::Flowing);
+        if !is_awaited {
+            return self.stop(Conclusion::Results);
+        }
+        if self.in_flight.is_none() && self.stopping.is_none() {
+            self.in_flight = Some(InFlight { received: 0, grew: now });
+            self.want_sample(Purpose::ReceiveCheck);
         }
     }
 
@@ -323,6 +353,13 @@ impl<const N: usize> Shared<N> {
         if got >= limit && !self.accounts.is_omitting() {
             return self.stop(Conclusion::Results);
         }
+        if let Some(in_flight) = &mut self.in_flight {
+            if got > in_flight.received {
+                *in_flight = InFlight { received: got, grew: now };
+            } else if now.nanos_since(in_flight.grew) >= LONGEST_GAP {
+                return self.stop(Conclusion::Results);
+            }
+        }
         let since_ns = now.nanos_since(self.omit_until(self.began.unwrap_or(now)));
         let rest_ns =
             u128::from(limit.saturating_sub(got)) * u128::from(since_ns) / u128::from(got.max(1));
@@ -414,3 +451,5 @@ impl<const N: usize> Shared<N> {
 /// How often received bytes are looked at when a limit holds for them.
 const SHORTEST_CHECK: u64 = NANOS_PER_SEC / 1000;
 const LONGEST_CHECK: u64 = NANOS_PER_SEC / 50;
+/// How long nothing may arrive of what is in flight: a few retransmission time-outs.
+const LONGEST_GAP: u64 = NANOS_PER_SEC;

@@ -567,6 +567,48 @@ fn a_server_does_not_wait_for_ever_once_all_streams_are_gone() {
 }
 
 #[test]
+fn a_server_waits_for_what_is_in_flight_of_an_agreed_amount() {
+    let by_time = settings(Protocol::Tcp, Direction::Forward, 1);
+    let limits = Limits { bytes: Some(1000), ..Limits::default() };
+    let tcp = TestSettings { limits, ..by_time };
+    let udp = TestSettings { limits, ..settings(Protocol::Udp, Direction::Forward, 1) };
+    let both = TestSettings { limits, ..settings(Protocol::Tcp, Direction::Bidirectional, 1) };
+    // How many bytes are there after each second, and which of these ends the test.
+    let cases: [(TestSettings, &[u64], usize); 6] = [
+        (tcp, &[400, 800, 1000, 1000], 2),
+        (tcp, &[1024, 1024], 0),
+        (tcp, &[400, 400, 1000], 1),
+        (both, &[400, 800], 0),
+        (udp, &[400, 800], 0),
+        (by_time, &[400, 800], 0),
+    ];
+    for (settings, received, last) in cases {
+        let mut server = running_server(settings);
+        server.handle_control(Instant::ZERO, &[ControlCode::TestEnd.byte()]);
+        for (index, &bytes) in received[..=last].iter().enumerate() {
+            let now = SECOND * index as u64;
+            let (mut actions, _) = outputs(&mut server);
+            answer(&mut server, now, bytes);
+            actions.extend(outputs(&mut server).0);
+            server.handle_timeout(Instant::from_nanos(now + SECOND));
+            let is_over = actions.contains(&Action::StopStreams);
+            assert_eq!(is_over, index == last, "{settings:?} {bytes}");
+        }
+    }
+}
+
+#[test]
+fn nothing_more_is_in_flight_once_all_streams_are_closed() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.limits = Limits { bytes: Some(1000), ..Limits::default() };
+    let mut server = running_server(settings);
+    server.handle_control(Instant::ZERO, &[ControlCode::TestEnd.byte()]);
+    outputs(&mut server);
+    server.handle_stream(Instant::ZERO, STREAM, StreamEvent::Closed);
+    assert!(outputs(&mut server).0.contains(&Action::StopStreams));
+}
+
+#[test]
 fn a_test_ends_even_if_no_sample_was_ever_answered_in_time() {
     let mut settings = settings(Protocol::Tcp, Direction::Reverse, 1);
     settings.omit_secs = 1;

@@ -2,15 +2,14 @@
 //! Everything is taken down when it goes out of scope, also by a panic.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
+use linerate_tests::namespace::{self, Namespace};
 use linerate_tests::process::Process;
-use linerate_tests::tool::{Tool, build, skipped};
+use linerate_tests::tool::{Tool, build};
 use serde_json::Value;
 
 /// A running server and its end of the wire.
@@ -47,15 +46,7 @@ pub(crate) struct Sum {
 /// Whether this process may do what a board needs. Where it may not, the caller skips and this says
 /// so aloud; in continuous integration it is a failure instead.
 pub(crate) fn may_make_namespaces() -> bool {
-    let is_root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
-    if !is_root {
-        skipped("network namespaces need root");
-    } else if !Path::new("/dev/net/tun").exists() {
-        skipped("there is no /dev/net/tun");
-    } else {
-        return Tool::Iperf3.is_here();
-    }
-    false
+    namespace::may_make_namespaces() && Tool::Iperf3.is_here()
 }
 
 impl Board {
@@ -92,8 +83,7 @@ impl Board {
 
     /// Starts an iperf3 client that prints a document.
     pub(crate) fn start_client(&self, options: &[&str]) -> Process {
-        let iperf3 = Tool::Iperf3.command();
-        let mut command = self.namespace.command(iperf3.get_program().as_ref());
+        let mut command = self.namespace.within(&Tool::Iperf3.command());
         Process::start(command.args(["-c", &self.address, "-J"]).args(options))
     }
 
@@ -177,42 +167,6 @@ impl Drop for Server {
         // Already ended is as good.
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-#[derive(Debug)]
-struct Namespace(String);
-
-impl Namespace {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let namespace = Self(format!("linerate-{}-{count}", std::process::id()));
-        let made = Command::new("ip").args(["netns", "add", &namespace.0]).status();
-        assert!(made.is_ok_and(|status| status.success()), "no namespace could be made");
-        namespace
-    }
-
-    /// A command that is replaced by `program` within the namespace, under the same process id.
-    fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.0]).arg(program);
-        command
-    }
-
-    fn ip(&self, words: &str) {
-        let mut command = Command::new("ip");
-        let status = command.args(["-n", &self.0]).args(words.split_whitespace()).status();
-        assert!(status.is_ok_and(|status| status.success()), "ip {words}");
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let deleted = Command::new("ip").args(["netns", "delete", &self.0]).status();
-        if !deleted.is_ok_and(|status| status.success()) {
-            eprintln!("the namespace {} could not be deleted", self.0);
-        }
     }
 }
 

@@ -4,8 +4,8 @@
 use linerate_core::test::End;
 use linerate_core::time::Instant;
 
-use super::link::LinkModel;
 use super::pipe::Pipe;
+use crate::link::model::LinkModel;
 
 /// What goes wrong with one direction, once so many bytes went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,6 @@
 //! | module | holds |
 //! |---|---|
 //! | [`random`] | the small seeded generator behind every chance |
-//! | [`link`] | what a network does to packets: when they arrive, or that they never do |
 //! | [`pipe`] | a reliable, ordered byte stream over a link |
 //! | [`control`] | the control connection and what can go wrong with it |
 //! | [`stream`] | one data stream: both flows, and the truth about what it carried |
@@ -18,7 +17,6 @@
 pub mod control;
 pub mod endpoint;
 pub mod law;
-pub mod link;
 pub mod log;
 pub mod pair;
 pub mod pipe;

@@ -19,12 +19,12 @@ use linerate_core::time::Instant;
 use super::STREAMS;
 use super::control::{Control, Delivery};
 use super::endpoint::Endpoint;
-use super::link::Link;
 use super::log::Log;
 use super::queue::{Occurrence, Queue};
 use super::random::Random;
 use super::setup::{Fault, Setup};
 use super::stream::Stream;
+use crate::link::model::Link;
 
 /// Two ends of one test.
 pub struct Pair {

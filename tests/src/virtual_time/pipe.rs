@@ -3,7 +3,7 @@
 
 use linerate_core::time::Instant;
 
-use super::link::{Link, LinkModel};
+use crate::link::model::{Link, LinkModel};
 
 /// One direction of a reliable connection.
 #[derive(Debug, Clone)]

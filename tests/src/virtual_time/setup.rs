@@ -9,7 +9,7 @@ use linerate_core::test::{End, TestSettings};
 use linerate_core::time::nanos;
 
 use super::control::ControlFault;
-use super::link::LinkModel;
+use crate::link::model::LinkModel;
 
 /// Everything that decides how a run goes.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use linerate_core::stats::{Sample, TcpStats};
 use linerate_core::test::{End, Protocol, StreamId};
 use linerate_core::time::Instant;
 
-use super::link::{Link, LinkCounts, LinkModel};
 use super::pipe::Pipe;
+use crate::link::model::{Link, LinkCounts, LinkModel};
 
 /// One data stream.
 pub struct Stream {

@@ -4,7 +4,7 @@
 
 use linerate_core::time::{Instant, NANOS_PER_SEC};
 
-use super::random::Random;
+use crate::virtual_time::random::Random;
 
 /// The properties of one direction of a link. Chances are in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
