@@ -16,11 +16,11 @@ use linerate::system_info::system_info;
 use linerate_core::test::{Direction, End, Protocol, TestSettings};
 use serde_json::{Value, json};
 
-use super::{console, runtime, signals};
+use super::{block_on, console, signals};
 
 /// Measures every kind of work in turn and prints a table.
 pub(crate) fn calibrate(config: &CalibrateConfig) -> ExitCode {
-    let measured = runtime().and_then(|runtime| runtime.block_on(run(config)));
+    let measured = block_on(run(config));
     match measured {
         Ok(()) => ExitCode::Success,
         Err(error) => {

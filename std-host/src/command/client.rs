@@ -11,14 +11,14 @@ use linerate::report::{Progress, error_line};
 use linerate::system_info::system_info;
 use linerate_core::test::End;
 
-use super::{console, is_plain, runtime, signals};
+use super::{block_on, console, is_plain, signals};
 
 /// Runs the test and says how it ended.
 pub(crate) fn client(config: ClientConfig, output: OutputConfig) -> ExitCode {
     for warning in output.warnings() {
         console::complain(&format!("warning: {warning}"));
     }
-    let ran = runtime().map(|runtime| runtime.block_on(run(&config, &output)));
+    let ran = block_on(async { Ok(run(&config, &output).await) });
     ran.unwrap_or_else(|error| {
         console::complain(&error_line(&output.program, &error, End::Client));
         error.exit_code()

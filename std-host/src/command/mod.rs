@@ -9,7 +9,7 @@ mod signals;
 
 use linerate::cli::{OutputConfig, Stop};
 use linerate::error::{Error, ExitCode};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 pub(crate) use calibrate::calibrate;
 pub(crate) use client::client;
@@ -24,10 +24,21 @@ pub(crate) fn stop(stop: &Stop) -> ExitCode {
     stop.exit_code()
 }
 
-/// The control plane of all tests in the process.
-fn runtime() -> Result<Runtime, Error> {
-    let built = Builder::new_multi_thread().worker_threads(CONTROL_THREADS).enable_all().build();
-    built.map_err(|error| Error::system("unable to start", &error))
+/// Runs the control plane of all tests in the process. Making a session takes stack, most of all in
+/// debug builds, and the main thread of some systems has little: it works on a thread of its own.
+fn block_on<T: Send>(work: impl Future<Output = Result<T, Error>> + Send) -> Result<T, Error> {
+    let failed = |error| Error::system("unable to start", &error);
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(CONTROL_THREADS)
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("control".into()).stack_size(STACK_BYTES);
+        let running = thread.spawn_scoped(scope, || runtime.block_on(work)).map_err(failed)?;
+        running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// The program was started under iperf3's name, whose readers expect its output and nothing more.
@@ -37,3 +48,4 @@ fn is_plain(output: &OutputConfig) -> bool {
 
 /// Control connections need little; the data streams have threads of their own.
 const CONTROL_THREADS: usize = 2;
+const STACK_BYTES: usize = 4 << 20;

@@ -16,14 +16,14 @@ use linerate::server::{ObserveTests, Server};
 use linerate::system_info::system_info;
 use linerate_core::test::End;
 
-use super::{console, is_plain, runtime, signals};
+use super::{block_on, console, is_plain, signals};
 
 /// Serves until it is told to stop, or for one test.
 pub(crate) fn server(config: ServerConfig, output: OutputConfig) -> ExitCode {
     for warning in output.warnings() {
         console::complain(&format!("warning: {warning}"));
     }
-    let served = runtime().and_then(|runtime| runtime.block_on(serve(config, output.clone())));
+    let served = block_on(serve(config, output.clone()));
     match served {
         Ok(()) => ExitCode::Success,
         Err(error) => {
