@@ -13,6 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use calibrate::calibrate;
 pub(crate) use client::client;
+pub(crate) use console::exit_code;
 pub(crate) use server::server;
 
 /// Says what a person should read instead of a test.
