@@ -9,6 +9,7 @@ mod signals;
 
 use linerate::cli::{OutputConfig, Stop};
 use linerate::error::{Error, ExitCode};
+use linerate::system_info::allow_many_sockets;
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use calibrate::calibrate;
@@ -27,6 +28,7 @@ pub(crate) fn stop(stop: &Stop) -> ExitCode {
 
 /// The control plane of all tests in the process.
 fn runtime() -> Result<Runtime, Error> {
+    allow_many_sockets();
     let built = Builder::new_multi_thread().worker_threads(CONTROL_THREADS).enable_all().build();
     built.map_err(|error| Error::system("unable to start", &error))
 }
