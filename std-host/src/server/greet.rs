@@ -10,6 +10,7 @@ use linerate_core::accept::{Foreign, Greeting, GreetingReader};
 use linerate_core::protocol::cookie::Cookie;
 use tokio::net::TcpStream;
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
 
 /// A connection that named a test.
 #[derive(Debug)]
@@ -24,8 +25,14 @@ pub(super) struct Greeted {
 pub(super) struct Greetings {
     waiting: JoinSet<(Result<Greeted, &'static str>, SocketAddr)>,
     /// Each that may still wait, the oldest first.
-    oldest: VecDeque<(AbortHandle, SocketAddr)>,
+    oldest: VecDeque<Waiting>,
     accepted: u64,
+}
+
+struct Waiting {
+    greeting: AbortHandle,
+    peer: SocketAddr,
+    since: Instant,
 }
 
 impl Greetings {
@@ -33,20 +40,27 @@ impl Greetings {
         Self { waiting: JoinSet::new(), oldest: VecDeque::new(), accepted: 0 }
     }
 
+    /// When the next connection may be taken, if not at once: a busy server reads cookies late, and
+    /// the connections that sent them are not to give way.
+    pub(super) fn room_at(&mut self) -> Option<Instant> {
+        if self.oldest.len() >= MOST {
+            self.oldest.retain(|waiting| !waiting.greeting.is_finished());
+        }
+        let oldest = self.oldest.front().filter(|_| self.oldest.len() >= MOST);
+        oldest.map(|waiting| waiting.since + PATIENCE)
+    }
+
     /// Waits for the cookie of a fresh connection. Returns the peer that had to give way to it.
     pub(super) fn begin(&mut self, stream: TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
-        if self.oldest.len() >= MOST {
-            self.oldest.retain(|(greeting, _)| !greeting.is_finished());
-        }
         let displaced = if self.oldest.len() >= MOST { self.oldest.pop_front() } else { None };
-        if let Some((greeting, _)) = &displaced {
-            greeting.abort();
+        if let Some(displaced) = &displaced {
+            displaced.greeting.abort();
         }
         let order = self.accepted;
         self.accepted += 1;
         let greeting = self.waiting.spawn(async move { (greet(stream, order).await, peer) });
-        self.oldest.push_back((greeting, peer));
-        displaced.map(|(_, peer)| peer)
+        self.oldest.push_back(Waiting { greeting, peer, since: Instant::now() });
+        displaced.map(|displaced| displaced.peer)
     }
 
     /// The next connection that said what it is, or why it is none of ours in a few words for a
@@ -103,5 +117,7 @@ const fn describe(foreign: Foreign) -> &'static str {
 
 /// Silent connections at once: far below the descriptors that a process gets by default.
 const MOST: usize = 256;
+/// How long each of them may be silent where others wait for its place.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// iperf3 since 3.15 gives a client as long.
 const DEADLINE: Duration = Duration::from_secs(10);

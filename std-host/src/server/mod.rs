@@ -6,6 +6,7 @@ mod greet;
 mod host;
 mod table;
 
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use linerate_core::protocol::code::ControlCode;
 use socket2::{Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::config::{Family, ServerConfig};
 use crate::connect::resolve;
@@ -88,8 +90,9 @@ impl Server {
         let mut greetings = Greetings::new();
         let mut hosted = Hosted { config, shared, tests, running: JoinSet::new(), count: 0 };
         loop {
+            let room_at = greetings.room_at();
             tokio::select! {
-                accepted = listener.accept() => match accepted {
+                accepted = accept(&listener, room_at) => match accepted {
                     Ok((stream, peer)) => {
                         if let Some(peer) = greetings.begin(stream, peer) {
                             hosted.tests.turned_away(peer, "too many silent connections");
@@ -156,6 +159,17 @@ impl Hosted {
     }
 }
 
+/// The next connection, not before there is room for it.
+async fn accept(
+    listener: &TcpListener,
+    room_at: Option<Instant>,
+) -> io::Result<(TcpStream, SocketAddr)> {
+    if let Some(at) = room_at {
+        tokio::time::sleep_until(at).await;
+    }
+    listener.accept().await
+}
+
 async fn listen_address(config: &ServerConfig) -> Result<Listen, Error> {
     let port = config.port;
     Ok(match (&config.bind, config.family) {
@@ -172,7 +186,7 @@ async fn listen_address(config: &ServerConfig) -> Result<Listen, Error> {
 
 /// Lets a server start again at once on a port whose last connections are still winding down. On
 /// Windows the same option would let two servers share the port.
-fn reuse_address(socket: &Socket) -> std::io::Result<()> {
+fn reuse_address(socket: &Socket) -> io::Result<()> {
     if cfg!(windows) { Ok(()) } else { socket.set_reuse_address(true) }
 }
 
