@@ -54,7 +54,7 @@ pub enum Error {
 pub enum ExitCode {
     /// The test ran to its end; a server was stopped in good order.
     Success = 0,
-    /// The command line, or something on this machine, made the test impossible.
+    /// The command line, or something on this machine, made the test or its report impossible.
     Usage = 1,
     /// The server cannot be reached.
     Connect = 2,

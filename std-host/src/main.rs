@@ -13,5 +13,5 @@ fn main() -> ExitCode {
         Ok(Command::Calibrate(config)) => command::calibrate(&config),
         Err(stop) => command::stop(&stop),
     };
-    ran.into()
+    command::exit_code(ran).into()
 }

@@ -1,6 +1,6 @@
 //! One line that tells a reader of a result which machine and system it came from, in the order of
 //! `uname -a`: system, host, release, version, machine. iperf3 prints the same line with `-V` and in
-//! its document.
+//! its document. And what the command asks of its system before it begins.
 
 /// The line for this machine, such as `Linux host 6.1.0 #1 SMP Debian x86_64`. What the system does
 /// not tell is left out.
@@ -20,6 +20,12 @@ pub fn system_info() -> String {
         kernel("version").unwrap_or_default(),
         kernel("arch").unwrap_or_else(|| std::env::consts::ARCH.into()),
     ])
+}
+
+/// Lets this process have as many sockets as the system allows its user; for a command that owns its
+/// process, as `linerate` does, and before its first test.
+pub fn allow_many_sockets() {
+    crate::sys::raise_descriptor_limit();
 }
 
 fn line(words: [String; 5]) -> String {

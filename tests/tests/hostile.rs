@@ -3,5 +3,6 @@
 
 mod hostile {
     mod client_against_server;
+    mod crowds;
     mod server_against_client;
 }

@@ -114,7 +114,7 @@ fn calibrate(words: &[String], program: &str) -> Result<Command, Stop> {
 
 /// The name that messages begin with: the one the command was started under, so that a script that
 /// calls it `iperf3` finds the words it looks for.
-fn program_name(arg0: Option<OsString>) -> String {
+pub fn program_name(arg0: Option<OsString>) -> String {
     arg0.as_deref()
         .and_then(|path| Path::new(path).file_stem())
         .filter(|name| !name.is_empty())

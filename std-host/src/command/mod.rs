@@ -9,10 +9,12 @@ mod signals;
 
 use linerate::cli::{OutputConfig, Stop};
 use linerate::error::{Error, ExitCode};
+use linerate::system_info::allow_many_sockets;
 use tokio::runtime::Builder;
 
 pub(crate) use calibrate::calibrate;
 pub(crate) use client::client;
+pub(crate) use console::exit_code;
 pub(crate) use server::server;
 
 /// Says what a person should read instead of a test.
@@ -27,6 +29,7 @@ pub(crate) fn stop(stop: &Stop) -> ExitCode {
 /// Runs the control plane of all tests in the process. Making a session takes stack, most of all in
 /// debug builds, and the main thread of some systems has little: it works on a thread of its own.
 fn block_on<T: Send>(work: impl Future<Output = Result<T, Error>> + Send) -> Result<T, Error> {
+    allow_many_sockets();
     let failed = |error| Error::system("unable to start", &error);
     let runtime = Builder::new_multi_thread()
         .worker_threads(CONTROL_THREADS)

@@ -73,6 +73,7 @@ pub(super) async fn host(
         options: None,
         place: None,
         greeting: None,
+        connected: Vec::new(),
         was_accepted: &mut was_accepted,
     };
     let records = Records::new(connection, interval);
@@ -96,6 +97,8 @@ struct Host<'a> {
     place: Option<Place>,
     /// The task that takes UDP greetings.
     greeting: Option<AbortHandle>,
+    /// The TCP streams that have come while others are missing, each with its order.
+    connected: Vec<(u64, DataSocket)>,
     was_accepted: &'a mut bool,
 }
 
@@ -141,21 +144,26 @@ impl Backend for Host<'_> {
         now: Instant,
         input: Input,
     ) -> Result<(), Error> {
-        let socket = match (input, &self.options) {
+        match (input, &self.options) {
             (Input::Prepared, _) => {
                 *self.was_accepted = self.place.is_some();
                 let accept = self.place.as_ref().map(|_| Admission::Accept);
                 session.handle_prepared(now, accept.unwrap_or(Admission::Busy));
-                return Ok(());
             }
-            (Input::Greeted(socket), _) => socket,
-            (Input::Connected(stream), Some(options)) => adopt_tcp(stream, options)
-                .map_err(|error| Error::system("unable to accept a stream", &error))?,
-            (Input::Connected(_), None) => return Ok(()),
-        };
-        sockets.push(socket);
-        if session.handle_stream_accepted(now).is_none() {
-            sockets.pop();
+            (Input::Greeted(socket), _) => accept(session, sockets, now, socket),
+            (Input::Connected(stream, order), Some(options)) => {
+                let socket = adopt_tcp(stream, options)
+                    .map_err(|error| Error::system("unable to accept a stream", &error))?;
+                self.connected.push((order, socket));
+                if self.connected.len() == session.settings().stream_count() {
+                    // Cookies overtake each other, but roles hang on the order of connections.
+                    self.connected.sort_unstable_by_key(|&(order, _)| order);
+                    for (_, socket) in self.connected.drain(..) {
+                        accept(session, sockets, now, socket);
+                    }
+                }
+            }
+            (Input::Connected(..), None) => {}
         }
         Ok(())
     }
@@ -183,6 +191,19 @@ impl Backend for Host<'_> {
 
     fn concurrent_tests(&self) -> u32 {
         self.place.as_ref().map_or(0, Place::others_running)
+    }
+}
+
+/// Brings a stream into the test, if it awaits one.
+fn accept<'a>(
+    session: &mut TestSession<Host<'a>>,
+    sockets: &mut Vec<DataSocket>,
+    now: Instant,
+    socket: DataSocket,
+) {
+    sockets.push(socket);
+    if session.handle_stream_accepted(now).is_none() {
+        sockets.pop();
     }
 }
 

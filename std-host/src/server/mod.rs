@@ -7,6 +7,7 @@ mod host;
 mod input;
 mod table;
 
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +16,15 @@ use linerate_core::accept::Admission;
 use linerate_core::protocol::code::ControlCode;
 use socket2::{Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::config::{Family, ServerConfig};
 use crate::connect::resolve;
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::stream::{Listen, UdpDoor};
-use greet::{Greeted, greet};
+use greet::{Greeted, Greetings};
 use host::{Visitor, host};
 use table::Table;
 
@@ -87,32 +88,24 @@ impl Server {
     /// to serve. Running tests are ended with a summary and their clients told.
     pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
         let Self { config, listener, shared } = self;
-        let may_greet = Arc::new(Semaphore::new(MOST_GREETINGS));
-        let (greeted_sender, mut greeted) = mpsc::channel(GREETED_AT_ONCE);
-        let mut greetings = JoinSet::new();
+        let mut greetings = Greetings::new();
         let mut hosted = Hosted { config, shared, tests, running: JoinSet::new(), count: 0 };
         loop {
+            let room_at = greetings.room_at();
             tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => match may_greet.clone().try_acquire_owned() {
-                        Ok(permit) => {
-                            let done = greeted_sender.clone();
-                            greetings.spawn(async move {
-                                let _permit = permit;
-                                // The receiver lives as long as this loop.
-                                let _ = done.send((greet(stream).await, peer)).await;
-                            });
+                accepted = accept(&listener, room_at) => match accepted {
+                    Ok((stream, peer)) => {
+                        if let Some(peer) = greetings.begin(stream, peer) {
+                            hosted.tests.turned_away(peer, "too many silent connections");
                         }
-                        Err(_) => hosted.tests.turned_away(peer, "too many silent connections"),
-                    },
+                    }
                     // Out of descriptors, most likely: running tests will give some back.
                     Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 },
-                Some((result, peer)) = greeted.recv() => match result {
+                Some((result, peer)) = greetings.next() => match result {
                     Ok(visitor) => hosted.take_in(visitor, peer, cancel),
                     Err(why) => hosted.tests.turned_away(peer, why),
                 },
-                Some(_) = greetings.join_next() => {}
                 Some(ended) = hosted.running.join_next() => {
                     let was_accepted = ended.unwrap_or(false);
                     if hosted.config.one_off && was_accepted {
@@ -140,13 +133,18 @@ struct Hosted {
 
 impl Hosted {
     /// Brings a connection that said its cookie where it belongs.
-    fn take_in(&mut self, Greeted { stream, cookie }: Greeted, peer: SocketAddr, cancel: &Cancel) {
+    fn take_in(&mut self, greeted: Greeted, peer: SocketAddr, cancel: &Cancel) {
+        let Greeted { stream, cookie, order } = greeted;
         match self.shared.table.admission(&cookie) {
-            Admission::Stream => self.shared.table.hand_over(&cookie, stream),
+            Admission::Stream => self.shared.table.hand_over(&cookie, stream, order),
             Admission::Late => refuse(&stream),
             Admission::Control if self.shared.table.is_full() => {
                 refuse(&stream);
                 self.tests.turned_away(peer, "all places for tests are taken");
+            }
+            Admission::Control if self.running.len() >= MOST_CLIENTS => {
+                refuse(&stream);
+                self.tests.turned_away(peer, "too many clients have not said what to test");
             }
             Admission::Control => {
                 self.count += 1;
@@ -160,6 +158,17 @@ impl Hosted {
             }
         }
     }
+}
+
+/// The next connection, not before there is room for it.
+async fn accept(
+    listener: &TcpListener,
+    room_at: Option<Instant>,
+) -> io::Result<(TcpStream, SocketAddr)> {
+    if let Some(at) = room_at {
+        tokio::time::sleep_until(at).await;
+    }
+    listener.accept().await
 }
 
 async fn listen_address(config: &ServerConfig) -> Result<Listen, Error> {
@@ -178,7 +187,7 @@ async fn listen_address(config: &ServerConfig) -> Result<Listen, Error> {
 
 /// Lets a server start again at once on a port whose last connections are still winding down. On
 /// Windows the same option would let two servers share the port.
-fn reuse_address(socket: &Socket) -> std::io::Result<()> {
+fn reuse_address(socket: &Socket) -> io::Result<()> {
     if cfg!(windows) { Ok(()) } else { socket.set_reuse_address(true) }
 }
 
@@ -192,9 +201,8 @@ fn refuse(stream: &TcpStream) {
 const LISTEN: &str = "unable to start listener for connections";
 /// Tests at once.
 const MOST_TESTS: usize = 256;
-/// Connections that have not said yet what they are.
-const MOST_GREETINGS: usize = 1024;
-const GREETED_AT_ONCE: usize = 64;
+/// Clients at once, with those whose parameters have not come yet.
+const MOST_CLIENTS: usize = 2 * MOST_TESTS;
 const BACKLOG: i32 = 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long running tests have to end when the server is stopped.

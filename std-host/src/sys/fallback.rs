@@ -54,6 +54,8 @@ pub(crate) fn wait(
 
 pub(crate) fn prepare_thread() {}
 
+pub(crate) fn raise_descriptor_limit() {}
+
 pub(crate) fn cpu_times() -> CpuTimes {
     CpuTimes::default()
 }

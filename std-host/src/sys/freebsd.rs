@@ -16,7 +16,9 @@ pub(crate) use super::bsd::{
     set_dont_fragment, set_flow_label, set_mss, set_traffic_class, share_port, unread_bytes,
     usable_buffer,
 };
-pub(crate) use super::unix::{congestion, cpu_times, set_keep_alive, socket_number};
+pub(crate) use super::unix::{
+    congestion, cpu_times, raise_descriptor_limit, set_keep_alive, socket_number,
+};
 
 pub(crate) fn wait(
     socket: &Socket,

@@ -15,7 +15,9 @@ use super::unix::{
 };
 use super::{Arrived, Interest};
 
-pub(crate) use super::unix::{congestion, cpu_times, set_keep_alive, socket_number};
+pub(crate) use super::unix::{
+    congestion, cpu_times, raise_descriptor_limit, set_keep_alive, socket_number,
+};
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("net.core.wmem_max", "net.core.rmem_max");

@@ -12,6 +12,7 @@
 //! | `Wake` | `new`, `wake` from any thread; ends the current or the next `wait` with it, once |
 //! | `wait` | blocks until the socket is ready for the interest or has failed, the wake was used, or the time is over, as exactly as the system can; may return early. Sockets are non-blocking; the caller tries again and looks at its own state |
 //! | `prepare_thread` | called once by each stream's thread: timers as exact as the system has them |
+//! | `raise_descriptor_limit` | lets the process have as many sockets as its user may allow it |
 //! | `cpu_times` | CPU time of the whole process |
 //! | `socket_number` | the system's number of the socket, for reports |
 //! | `tcp_stats` | the kernel's view of a TCP connection |
@@ -64,9 +65,10 @@ mod fallback;
 
 pub(crate) use os::{
     BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, mss, path_mtu, prepare_thread,
-    recv_with_destination, request_destination, set_congestion, set_dont_fragment, set_flow_label,
-    set_keep_alive, set_max_pacing_rate, set_mss, set_traffic_class, set_user_timeout, share_port,
-    socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    raise_descriptor_limit, recv_with_destination, request_destination, set_congestion,
+    set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
+    set_traffic_class, set_user_timeout, share_port, socket_number, tcp_stats,
+    unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 /// What a thread waits for on its socket; a failed socket ends every wait but `Nothing`.

@@ -27,6 +27,19 @@ pub(crate) fn cpu_times() -> CpuTimes {
     CpuTimes { user_ns: nanos(usage.ru_utime), system_ns: nanos(usage.ru_stime) }
 }
 
+/// Raises the soft limit of open files to the hard one: the usual soft limit of 1024 is less than
+/// a few clients with many streams need.
+pub(crate) fn raise_descriptor_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is valid for writes of one rlimit.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0 {
+        limit.rlim_cur = limit.rlim_max;
+        // SAFETY: the pointer is valid for reads of one rlimit. Where the system refuses, the old
+        // limit stays.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
+}
+
 /// The descriptor's number.
 pub(crate) fn socket_number(socket: &Socket) -> i32 {
     socket.as_raw_fd()
