@@ -12,15 +12,17 @@ use tokio::net::TcpStream;
 pub(super) struct Greeted {
     pub(super) stream: TcpStream,
     pub(super) cookie: Cookie,
+    /// Its place in the order in which connections were accepted.
+    pub(super) number: u64,
 }
 
-/// Reads the cookie and no byte beyond it.
+/// Reads the cookie of the connection of this number, and no byte beyond it.
 ///
 /// # Errors
 /// Why the connection is none of ours, in a few words for a log.
-pub(super) async fn greet(stream: TcpStream) -> Result<Greeted, &'static str> {
+pub(super) async fn greet(stream: TcpStream, number: u64) -> Result<Greeted, &'static str> {
     match tokio::time::timeout(DEADLINE, read(&stream)).await {
-        Ok(Ok(cookie)) => Ok(Greeted { stream, cookie }),
+        Ok(Ok(cookie)) => Ok(Greeted { stream, cookie, number }),
         Ok(Err(why)) => Err(why),
         Err(_) => Err("it sent no cookie in time"),
     }

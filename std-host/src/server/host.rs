@@ -71,6 +71,7 @@ pub(super) async fn host(
         shared: shared.clone(),
         sender,
         options: None,
+        accepted: Vec::new(),
         place: None,
         greeting: None,
         was_accepted: &mut was_accepted,
@@ -93,6 +94,8 @@ struct Host<'a> {
     shared: Arc<Shared>,
     sender: mpsc::UnboundedSender<Input>,
     options: Option<SocketOptions>,
+    /// TCP streams until all are there, each with its place in the order of acceptance.
+    accepted: Vec<(u64, TcpStream)>,
     place: Option<Place>,
     /// The task that takes UDP greetings.
     greeting: Option<AbortHandle>,
@@ -141,21 +144,22 @@ impl Backend for Host<'_> {
         now: Instant,
         input: Input,
     ) -> Result<(), Error> {
-        let socket = match (input, &self.options) {
-            (Input::Prepared, _) => {
+        match input {
+            Input::Prepared => {
                 *self.was_accepted = self.place.is_some();
                 let accept = self.place.as_ref().map(|_| Admission::Accept);
                 session.handle_prepared(now, accept.unwrap_or(Admission::Busy));
-                return Ok(());
             }
-            (Input::Greeted(socket), _) => socket,
-            (Input::Connected(stream), Some(options)) => adopt_tcp(stream, options)
-                .map_err(|error| Error::system("unable to accept a stream", &error))?,
-            (Input::Connected(_), None) => return Ok(()),
-        };
-        sockets.push(socket);
-        if session.handle_stream_accepted(now).is_none() {
-            sockets.pop();
+            Input::Greeted(socket) => take(session, sockets, now, socket),
+            Input::Connected(number, stream) => {
+                // Greetings are read side by side and may end in any order, but roles and numbers
+                // hang on the order of acceptance.
+                self.accepted.push((number, stream));
+                if self.accepted.len() == session.settings().stream_count() && sockets.is_empty() {
+                    self.accepted.sort_unstable_by_key(|&(number, _)| number);
+                    self.take_accepted(session, sockets, now)?;
+                }
+            }
         }
         Ok(())
     }
@@ -183,6 +187,36 @@ impl Backend for Host<'_> {
 
     fn concurrent_tests(&self) -> u32 {
         self.place.as_ref().map_or(0, Place::others_running)
+    }
+}
+
+impl Host<'_> {
+    fn take_accepted(
+        &mut self,
+        session: &mut TestSession<Self>,
+        sockets: &mut Vec<DataSocket>,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let Some(options) = &self.options else { return Ok(()) };
+        for (_, stream) in self.accepted.drain(..) {
+            let socket = adopt_tcp(stream, options)
+                .map_err(|error| Error::system("unable to accept a stream", &error))?;
+            take(session, sockets, now, socket);
+        }
+        Ok(())
+    }
+}
+
+/// Numbers a stream; one too many is closed.
+fn take(
+    session: &mut TestSession<Host<'_>>,
+    sockets: &mut Vec<DataSocket>,
+    now: Instant,
+    socket: DataSocket,
+) {
+    sockets.push(socket);
+    if session.handle_stream_accepted(now).is_none() {
+        sockets.pop();
     }
 }
 

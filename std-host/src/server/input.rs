@@ -7,8 +7,8 @@ use crate::stream::DataSocket;
 /// One thing that comes.
 #[derive(Debug)]
 pub(super) enum Input {
-    /// A TCP stream of this test.
-    Connected(TcpStream),
+    /// A TCP stream of this test, and its place in the order of acceptance.
+    Connected(u64, TcpStream),
     /// A UDP stream of this test.
     Greeted(DataSocket),
     /// Its streams can come, or there is no place for it.

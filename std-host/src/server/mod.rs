@@ -90,6 +90,7 @@ impl Server {
         let may_greet = Arc::new(Semaphore::new(MOST_GREETINGS));
         let (greeted_sender, mut greeted) = mpsc::channel(GREETED_AT_ONCE);
         let mut greetings = JoinSet::new();
+        let mut numbers = 0..;
         let mut hosted = Hosted { config, shared, tests, running: JoinSet::new(), count: 0 };
         loop {
             tokio::select! {
@@ -97,10 +98,11 @@ impl Server {
                     Ok((stream, peer)) => match may_greet.clone().try_acquire_owned() {
                         Ok(permit) => {
                             let done = greeted_sender.clone();
+                            let number = numbers.next().expect("more than all connections");
                             greetings.spawn(async move {
                                 let _permit = permit;
                                 // The receiver lives as long as this loop.
-                                let _ = done.send((greet(stream).await, peer)).await;
+                                let _ = done.send((greet(stream, number).await, peer)).await;
                             });
                         }
                         Err(_) => hosted.tests.turned_away(peer, "too many silent connections"),
@@ -140,9 +142,10 @@ struct Hosted {
 
 impl Hosted {
     /// Brings a connection that said its cookie where it belongs.
-    fn take_in(&mut self, Greeted { stream, cookie }: Greeted, peer: SocketAddr, cancel: &Cancel) {
+    fn take_in(&mut self, greeted: Greeted, peer: SocketAddr, cancel: &Cancel) {
+        let Greeted { stream, cookie, number } = greeted;
         match self.shared.table.admission(&cookie) {
-            Admission::Stream => self.shared.table.hand_over(&cookie, stream),
+            Admission::Stream => self.shared.table.hand_over(&cookie, number, stream),
             Admission::Late => refuse(&stream),
             Admission::Control if self.shared.table.is_full() => {
                 refuse(&stream);

@@ -43,11 +43,11 @@ impl Table {
     }
 
     /// Gives a data connection to its test; closes it if the test has just gone.
-    pub(super) fn hand_over(&self, cookie: &Cookie, stream: TcpStream) {
+    pub(super) fn hand_over(&self, cookie: &Cookie, number: u64, stream: TcpStream) {
         let tests = lock(&self.tests);
         if let Some(streams) = tests.get(cookie).and_then(|test| test.streams.as_ref()) {
             // A test that has just ended takes nothing more; the connection closes with it.
-            let _ = streams.send(Input::Connected(stream));
+            let _ = streams.send(Input::Connected(number, stream));
         }
     }
 
