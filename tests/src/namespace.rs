@@ -125,16 +125,22 @@ impl Drop for Namespace {
     }
 }
 
-/// A process that was killed could not delete its namespaces, so whoever comes next does.
+/// A process that was killed could not clean up, so whoever comes next does: what still runs in its
+/// namespaces was started by it.
 fn delete_those_left_behind() {
     let entries = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
     for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
         let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
         let Some((id, _)) = process.filter(|(id, _)| id.parse::<u32>().is_ok()) else { continue };
-        if !Path::new("/proc").join(id).exists() {
-            // Somebody else may have just done it.
-            let _ = Command::new("ip").args(["netns", "delete", &name]).output();
+        if Path::new("/proc").join(id).exists() {
+            continue;
         }
+        // Somebody else may have just done the same.
+        if let Ok(pids) = Command::new("ip").args(["netns", "pids", &name]).output() {
+            let pids = String::from_utf8_lossy(&pids.stdout).into_owned();
+            let _ = Command::new("kill").args(pids.split_whitespace()).output();
+        }
+        let _ = Command::new("ip").args(["netns", "delete", &name]).output();
     }
 }
 
