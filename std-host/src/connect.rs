@@ -115,10 +115,25 @@ async fn race(pairs: Vec<Pair>) -> io::Result<TcpStream> {
 
 async fn dial(remote: SocketAddr, local: Option<SocketAddr>) -> io::Result<TcpStream> {
     let socket = if remote.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    if let Some(local) = local {
-        socket.bind(local)?;
-    }
-    socket.connect(remote).await
+    let connecting = async {
+        if let Some(local) = local {
+            socket.bind(local)?;
+        }
+        socket.connect(remote).await
+    };
+    connecting.await.map_err(|error| match local.into_iter().chain([remote]).find(lacks_zone) {
+        Some(address) => {
+            let ip = address.ip();
+            let text = format!("a link-local address needs its interface, as in {ip}%eth0");
+            io::Error::new(io::ErrorKind::InvalidInput, text)
+        }
+        None => error,
+    })
+}
+
+/// Every interface has such addresses; the system does not know which one is meant.
+fn lacks_zone(address: &SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
 /// How long one address may take before the next is tried beside it.
@@ -139,6 +154,13 @@ mod tests {
         let only_v4 = pairs(&remote, &local).expect("one fits");
         assert_eq!(only_v4, [(remote[1], Some(local[0]))]);
         assert!(pairs(&remote[..1], &local).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_link_local_address_without_its_interface_is_named() {
+        let remote = address("[fe80::1]:5201");
+        let error = race(vec![(remote, None)]).await.expect_err("it has no interface");
+        assert!(error.to_string().contains("fe80::1%eth0"), "{error}");
     }
 
     #[tokio::test]

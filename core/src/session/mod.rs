@@ -88,7 +88,8 @@ pub enum Event {
 pub enum StreamEvent {
     /// It is connected, its cookie sent or its greeting answered.
     Connected,
-    /// It could not be opened; `code` is the system's error number, zero if it gave none.
+    /// This end could not open or start it; `code` is the system's error number, zero if it gave
+    /// none.
     Failed {
         /// The system's error number.
         code: i32,

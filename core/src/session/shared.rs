@@ -7,7 +7,7 @@ use super::outbox::Outbox;
 use super::timers::TimerTable;
 use super::{Action, Deadlines, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
-use crate::protocol::code::{ControlCode, ServerError};
+use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::stats::{Accounts, CpuTimes, Sample, StreamState};
 use crate::test::{End, Protocol, Role, StreamId, TestSettings};
 use crate::time::{Instant, NANOS_PER_SEC};
@@ -227,6 +227,11 @@ impl<const N: usize> Shared<N> {
         self.accounts.set_state(id, state);
         if self.stopping.is_some() {
             return;
+        }
+        if let (End::Server, StreamEvent::Failed { code }) = (self.end, event) {
+            // The client's connection is open; it cannot know that nobody serves it.
+            let told = ServerError { number: error_number::CREATE_STREAM, errno: code };
+            return self.fail(SessionError::Stream { id, code }, Parting::Error(told));
         }
         let streams = || self.accounts.streams().iter();
         let senders = || streams().filter(|s| s.role() == Role::Sender);

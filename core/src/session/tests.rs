@@ -6,7 +6,7 @@ use std::vec;
 use std::vec::Vec;
 
 use super::*;
-use crate::protocol::code::ControlCode;
+use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::protocol::cookie::Cookie;
 use crate::protocol::extension::Offer;
 use crate::protocol::parameters::ClientText;
@@ -494,6 +494,19 @@ fn a_test_that_lost_its_streams_is_exchanged_but_not_called_complete() {
     assert_eq!(pair.ending("server"), Some(Ending::Complete));
     let summary = pair.client.accounts().summary(0).expect("a stream");
     assert_eq!(summary.remote.map(|side| side.bytes), Some(2_000_000));
+}
+
+#[test]
+fn a_server_that_cannot_run_a_stream_tells_its_client() {
+    let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 1), None, None);
+    pair.run_to_running();
+    pair.server.handle_stream(pair.now, STREAM, StreamEvent::Failed { code: 24 });
+    pair.run();
+    let failed = SessionError::Stream { id: STREAM, code: 24 };
+    assert_eq!(pair.ending("server"), Some(Ending::Failed(failed)));
+    let told = ServerError { number: error_number::CREATE_STREAM, errno: 24 };
+    let refused = SessionError::Refused(Refusal::Error(told));
+    assert_eq!(pair.ending("client"), Some(Ending::Failed(refused)));
 }
 
 #[test]

@@ -27,10 +27,19 @@ pub(crate) fn server(config: ServerConfig, output: OutputConfig) -> ExitCode {
     match served {
         Ok(()) => ExitCode::Success,
         Err(error) => {
-            console::complain(&error_line(&output.program, &error, End::Server));
+            if output.json {
+                let document = JsonReport::without_peer(json_options(&output), &error, End::Server);
+                console::print(&to_document_string(&document));
+            } else {
+                console::complain(&error_line(&output.program, &error, End::Server));
+            }
             error.exit_code()
         }
     }
+}
+
+fn json_options(output: &OutputConfig) -> JsonOptions {
+    JsonOptions { system_info: system_info(), plain: is_plain(output) }
 }
 
 async fn serve(config: ServerConfig, output: OutputConfig) -> Result<(), Error> {
@@ -87,8 +96,7 @@ impl ObserveTests for Tests {
         let log = self.0.clone();
         log.running.fetch_add(1, Ordering::Relaxed);
         let report = if log.output.json {
-            let system_info = log.system_info.clone();
-            Report::Json(JsonReport::new(JsonOptions { system_info, plain: is_plain(&log.output) }))
+            Report::Json(JsonReport::new(json_options(&log.output)))
         } else {
             Report::Text(TextReport::new(log.text_options()))
         };

@@ -227,10 +227,11 @@ impl<'a, B: Backend> Driver<'a, B> {
             Ok(streams) => self.streams = Some(streams),
             Err(error) => {
                 self.local_error = Some(Error::system("cannot start the data streams", &error));
+                let code = error.raw_os_error().unwrap_or(0);
                 let lost = (0..self.session.settings().stream_count()).map(StreamId::from_index);
                 for id in lost {
                     let _own_receiver_lives =
-                        self.stream_events_sender.send((id, StreamEvent::Closed));
+                        self.stream_events_sender.send((id, StreamEvent::Failed { code }));
                 }
             }
         }

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Connection, Progress, ServerOutput, TestEnd, TestStart, Warning, message, version, view,
 };
+use crate::error::Error;
 
 pub use layout::to_document_string;
 pub use stream::{JsonStream, StreamOptions};
@@ -96,6 +97,17 @@ impl JsonReport {
         }
         if !self.options.plain {
             document.put("linerate", self.own());
+        }
+        document.into()
+    }
+
+    /// The document of an end that failed before it had a peer.
+    pub fn without_peer(options: JsonOptions, error: &Error, end: End) -> Value {
+        let report = Self::new(options);
+        let mut document = report.measurements();
+        document.put("error", message::error_value(error, end));
+        if !report.options.plain {
+            document.put("linerate", report.own());
         }
         document.into()
     }
