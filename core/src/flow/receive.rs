@@ -14,6 +14,7 @@ pub struct ReceiveFlow<const WORDS: usize> {
     block_bytes: u64,
     counters_64bit: bool,
     omit_until: Option<Instant>,
+    limit_left: Option<u64>,
     tracker: SequenceTracker<WORDS>,
     jitter: Jitter,
     bytes: u64,
@@ -28,6 +29,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             block_bytes: u64::from(plan.block_bytes.max(1)),
             counters_64bit: plan.counters_64bit,
             omit_until: plan.omit_until,
+            limit_left: plan.limit_bytes,
             tracker: SequenceTracker::new(),
             jitter: Jitter::default(),
             bytes: 0,
@@ -36,9 +38,11 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
         }
     }
 
-    /// Notes `bytes` of a TCP stream.
-    pub fn handle_bytes(&mut self, bytes: u64) {
-        self.bytes += bytes;
+    /// Notes `bytes` of a TCP stream that were there at `now`. What is beyond the limit is not
+    /// counted.
+    pub fn handle_bytes(&mut self, now: Instant, bytes: u64) {
+        self.leave_omit(now);
+        self.bytes += self.take_of_limit(bytes);
     }
 
     /// Notes one datagram that arrived at `now`; `len` is its length, of which `datagram` holds at
@@ -48,6 +52,10 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             return;
         }
         self.leave_omit(now);
+        if self.is_done() {
+            return;
+        }
+        self.take_of_limit(len as u64);
         self.bytes += len as u64;
         self.datagrams += 1;
         let Some(header) = Header::read(datagram, self.counters_64bit) else {
@@ -60,6 +68,11 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
         };
         self.tracker.record(sequence);
         self.jitter.record(header.sent_us, now.as_nanos() / 1000);
+    }
+
+    /// The limit is reached: nothing more is counted.
+    pub fn is_done(&self) -> bool {
+        self.omit_until.is_none() && self.limit_left == Some(0)
     }
 
     /// What has arrived since the start.
@@ -80,8 +93,20 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
         Sample { tally: self.tally(), omitted: self.omitted, tcp: None }
     }
 
-    /// Remembers where the omitted start ends, once a datagram shows it. That datagram begins a new
-    /// jitter, as in iperf3 since 3.8.
+    /// How much of `bytes` still falls within the limit, which does not count the omitted start.
+    fn take_of_limit(&mut self, bytes: u64) -> u64 {
+        match &mut self.limit_left {
+            Some(left) if self.omit_until.is_none() => {
+                let taken = bytes.min(*left);
+                *left -= taken;
+                taken
+            }
+            _ => bytes,
+        }
+    }
+
+    /// Remembers where the omitted start ends, once an arrival shows it. A datagram that does begins
+    /// a new jitter, as in iperf3 since 3.8.
     fn leave_omit(&mut self, now: Instant) {
         if self.omit_until.is_some_and(|until| now >= until) {
             self.omit_until = None;
@@ -97,7 +122,11 @@ mod tests {
     use crate::test::{Protocol, Role, StreamId};
 
     fn flow(omit_until: Option<Instant>) -> ReceiveFlow<1> {
-        ReceiveFlow::new(&StreamPlan {
+        ReceiveFlow::new(&plan(omit_until))
+    }
+
+    fn plan(omit_until: Option<Instant>) -> StreamPlan {
+        StreamPlan {
             id: StreamId::from_index(0),
             role: Role::Receiver,
             protocol: Protocol::Udp,
@@ -107,7 +136,7 @@ mod tests {
             limit_bytes: None,
             counters_64bit: false,
             omit_until,
-        })
+        }
     }
 
     fn arrive(flow: &mut ReceiveFlow<1>, at_us: u64, sent_us: u64, sequence: u64) {
@@ -124,6 +153,35 @@ mod tests {
         }
         let tally = flow.tally();
         assert_eq!((tally.bytes, tally.blocks, tally.packets, tally.lost), (300, 3, 4, 1));
+    }
+
+    #[test]
+    fn a_limit_is_counted_exactly_and_without_the_omitted_start() {
+        let at_ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut plan = plan(Some(at_ms(10)));
+        plan.limit_bytes = Some(1000);
+        let mut flow = ReceiveFlow::<1>::new(&plan);
+        flow.handle_bytes(at_ms(9), 5000);
+        assert!(!flow.is_done());
+        flow.handle_bytes(at_ms(10), 700);
+        flow.handle_bytes(at_ms(11), 700);
+        flow.handle_bytes(at_ms(12), 700);
+        assert!(flow.is_done());
+        assert_eq!(
+            (flow.tally().bytes, flow.sample().omitted.map(|t| t.bytes)),
+            (6000, Some(5000))
+        );
+    }
+
+    #[test]
+    fn datagrams_beyond_the_limit_are_not_counted() {
+        let mut plan = plan(None);
+        plan.limit_bytes = Some(200);
+        let mut flow = ReceiveFlow::<1>::new(&plan);
+        for sequence in [1, 2, 5] {
+            arrive(&mut flow, 10 * sequence, 0, sequence);
+        }
+        assert_eq!((flow.tally().bytes, flow.tally().packets, flow.tally().lost), (200, 2, 0));
     }
 
     #[test]

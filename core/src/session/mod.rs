@@ -6,6 +6,7 @@
 //! next input; debug builds assert it. Control bytes may wait until the connection takes them. The
 //! last event of every session is [`Event::Finished`], and it comes exactly once.
 
+mod amount;
 mod client;
 mod documents;
 mod error;
@@ -94,7 +95,8 @@ pub enum StreamEvent {
         /// The system's error number.
         code: i32,
     },
-    /// A sending stream reached its limit of bytes and what it sent is acknowledged or handed over.
+    /// A stream moved all its plan's limit: what a sender sent is acknowledged or handed over, what
+    /// was to come to a receiver is here.
     LimitReached,
     /// It broke or was closed by the peer in the middle of the test. The others go on.
     Closed,

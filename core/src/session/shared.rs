@@ -3,13 +3,14 @@
 
 use heapless::{Deque, String};
 
+use super::amount::Awaited;
 use super::outbox::Outbox;
 use super::timers::TimerTable;
 use super::{Action, Deadlines, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
 use crate::protocol::code::{ControlCode, ServerError, error_number};
-use crate::stats::{Accounts, CpuTimes, Sample, StreamState};
-use crate::test::{End, Protocol, Role, StreamId, TestSettings};
+use crate::stats::{Accounts, CpuTimes, Sample, StreamAccount, StreamState};
+use crate::test::{End, Role, StreamId, TestSettings};
 use crate::time::{Instant, NANOS_PER_SEC};
 
 /// The part of a session that both ends have. Public only in name: the module is private.
@@ -29,22 +30,15 @@ pub struct Shared<const N: usize> {
     interval_ns: Option<u64>,
     began: Option<Instant>,
     next_interval: Instant,
-    stopping: Option<Conclusion>,
+    pub(super) stopping: Option<Conclusion>,
     streams_lost: bool,
-    /// The client has sent all of an agreed amount, and not all of it is here.
-    in_flight: Option<InFlight>,
-}
-
-/// What had been received when it grew last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct InFlight {
-    received: u64,
-    grew: Instant,
+    /// What the receivers of a test by an amount are waiting for.
+    pub(super) awaited: Option<Awaited>,
 }
 
 /// Why a sample was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(super) enum Purpose {
     Begin,
     Interval,
     OmitEnd,
@@ -105,7 +99,7 @@ impl<const N: usize> Shared<N> {
             next_interval: Instant::ZERO,
             stopping: None,
             streams_lost: false,
-            in_flight: None,
+            awaited: None,
         }
     }
 
@@ -172,7 +166,7 @@ impl<const N: usize> Shared<N> {
             block_bytes: settings.block_bytes,
             bitrate: settings.bitrate,
             burst: settings.burst.unwrap_or(1),
-            limit_bytes: self.limit_of(index % usize::from(settings.parallel)),
+            limit_bytes: self.limit_of(index),
             counters_64bit: settings.counters_64bit,
             omit_until: (settings.omit_secs > 0).then(|| self.omit_until(began)),
         })
@@ -235,37 +229,20 @@ impl<const N: usize> Shared<N> {
         }
         let streams = || self.accounts.streams().iter();
         let senders = || streams().filter(|s| s.role() == Role::Sender);
-        let all_sent = senders().all(|s| s.state() != StreamState::Flowing)
-            && senders().any(|s| s.state() == StreamState::LimitReached);
+        let has_all = |stream: &StreamAccount| stream.state() == StreamState::LimitReached;
+        let all_sent =
+            senders().all(|s| s.state() != StreamState::Flowing) && senders().any(has_all);
+        let all_here = streams().any(|s| s.role() == Role::Receiver && has_all(s));
         let none_left = streams().all(|s| s.state() != StreamState::Flowing);
         match self.end {
-            End::Client if all_sent => self.stop(Conclusion::Results),
+            End::Client if all_sent || all_here => self.stop(Conclusion::Results),
             End::Client if none_left => {
                 self.streams_lost = true;
                 self.stop(Conclusion::Results);
             }
-            End::Server if none_left && self.in_flight.is_some() => self.stop(Conclusion::Results),
+            End::Server if none_left && self.awaited.is_some() => self.stop(Conclusion::Results),
             End::Server if none_left => self.await_step(now),
             _ => {}
-        }
-    }
-
-    /// The client has sent everything. Its word overtakes what TCP still carries, and a stock client
-    /// gives it before that has arrived; of an agreed amount it is known how much has to come. UDP may
-    /// have lost it, and with data both ways the other way may have ended the test.
-    pub(super) fn on_test_end(&mut self, now: Instant) {
-        let settings = &self.settings;
-        let is_awaited = settings.protocol == Protocol::Tcp
-            && settings.limits.bytes.is_some()
-            && settings.omit_secs == 0
-            && self.accounts.streams().iter().all(|stream| stream.role() == Role::Receiver)
-            && self.accounts.streams().iter().any(|s| s.state() == StreamState::Flowing);
-        if !is_awaited {
-            return self.stop(Conclusion::Results);
-        }
-        if self.in_flight.is_none() && self.stopping.is_none() {
-            self.in_flight = Some(InFlight { received: 0, grew: now });
-            self.want_sample(Purpose::ReceiveCheck);
         }
     }
 
@@ -313,7 +290,7 @@ impl<const N: usize> Shared<N> {
         self.tell(Event::Finished(ending));
     }
 
-    fn want_sample(&mut self, purpose: Purpose) {
+    pub(super) fn want_sample(&mut self, purpose: Purpose) {
         let is_queued = self.samples_wanted.iter().any(|&queued| queued == purpose);
         if !is_queued {
             self.samples_wanted.push_back(purpose).expect("room for each purpose once");
@@ -340,36 +317,6 @@ impl<const N: usize> Shared<N> {
         self.tell(Event::OmitEnded);
         self.next_interval = ended;
         self.arm_interval(now);
-    }
-
-    /// Ends the test when the receivers have what was asked for, else looks again when, at the rate
-    /// so far, half of the rest is there.
-    fn on_receive_check(&mut self, now: Instant, samples: &[Sample]) {
-        // The sample may come after another reason to stop.
-        if self.stopping.is_some() {
-            return;
-        }
-        let limits = self.settings.limits;
-        let (bytes, blocks) = self.accounts.received(samples);
-        let share = |got: u64, limit: Option<u64>| limit.map(|limit| (got, limit));
-        let Some((got, limit)) = share(bytes, limits.bytes).or(share(blocks, limits.blocks)) else {
-            return;
-        };
-        if got >= limit && !self.accounts.is_omitting() {
-            return self.stop(Conclusion::Results);
-        }
-        if let Some(in_flight) = &mut self.in_flight {
-            if got > in_flight.received {
-                *in_flight = InFlight { received: got, grew: now };
-            } else if now.nanos_since(in_flight.grew) >= LONGEST_GAP {
-                return self.stop(Conclusion::Results);
-            }
-        }
-        let since_ns = now.nanos_since(self.omit_until(self.began.unwrap_or(now)));
-        let rest_ns =
-            u128::from(limit.saturating_sub(got)) * u128::from(since_ns) / u128::from(got.max(1));
-        let wait_ns = (rest_ns / 2).clamp(u128::from(SHORTEST_CHECK), u128::from(LONGEST_CHECK));
-        self.timers.arm(Timer::ReceiveCheck, now.plus_nanos(wait_ns as u64));
     }
 
     fn on_final(&mut self, now: Instant, samples: &[Sample], cpu: CpuTimes) -> Option<Conclusion> {
@@ -412,11 +359,6 @@ impl<const N: usize> Shared<N> {
                 if let Some(nanos) = seconds {
                     self.timers.arm(Timer::TestEnd, measured_from.plus_nanos(nanos));
                 }
-                let limits = self.settings.limits;
-                let receives = self.accounts.streams().iter().any(|s| s.role() == Role::Receiver);
-                if receives && (limits.bytes.is_some() || limits.blocks.is_some()) {
-                    self.timers.arm(Timer::ReceiveCheck, measured_from.plus_nanos(SHORTEST_CHECK));
-                }
             }
             End::Server => {
                 if let Some(nanos) = seconds {
@@ -427,34 +369,12 @@ impl<const N: usize> Shared<N> {
         }
     }
 
+    /// The start of the measured part, once the clock runs.
+    pub(super) fn measured_from(&self) -> Instant {
+        self.omit_until(self.began.unwrap_or(Instant::ZERO))
+    }
+
     fn omit_until(&self, began: Instant) -> Instant {
         began.plus_nanos(u64::from(self.settings.omit_secs) * NANOS_PER_SEC)
     }
-
-    /// A sending client's share of the limit for the stream at `index` of its direction. A sending
-    /// server has none: it goes on until the client says that the test is over.
-    fn limit_of(&self, index: usize) -> Option<u64> {
-        if self.end == End::Server {
-            return None;
-        }
-        let settings = &self.settings;
-        let block_bytes = u64::from(settings.block_bytes);
-        let share = |amount: u64| {
-            let parallel = u64::from(settings.parallel);
-            amount / parallel + u64::from((index as u64) < amount % parallel)
-        };
-        let limits = settings.limits;
-        match (limits.bytes, limits.blocks) {
-            (None, None) => None,
-            (None, Some(blocks)) => Some(share(blocks).saturating_mul(block_bytes)),
-            (Some(bytes), _) if settings.protocol == Protocol::Tcp => Some(share(bytes)),
-            (Some(bytes), _) => Some(share(bytes.div_ceil(block_bytes)) * block_bytes),
-        }
-    }
 }
-
-/// How often received bytes are looked at when a limit holds for them.
-const SHORTEST_CHECK: u64 = NANOS_PER_SEC / 1000;
-const LONGEST_CHECK: u64 = NANOS_PER_SEC / 50;
-/// How long nothing may arrive of what is in flight: a few retransmission time-outs.
-const LONGEST_GAP: u64 = NANOS_PER_SEC;

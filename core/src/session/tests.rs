@@ -261,12 +261,9 @@ fn intervals_that_a_caller_slept_through_are_not_made_up_one_by_one() {
 
 #[test]
 fn a_late_sample_starts_nothing_in_a_test_that_is_over() {
-    let limits = Limits { seconds: None, bytes: Some(1 << 40), blocks: None };
     let reverse = settings(Protocol::Tcp, Direction::Reverse, 1);
-    let cases = [
-        (Timer::ReceiveCheck, TestSettings { limits, ..reverse }),
-        (Timer::Omit, TestSettings { omit_secs: 1, ..reverse }),
-    ];
+    let cases =
+        [(Timer::Interval, reverse), (Timer::Omit, TestSettings { omit_secs: 1, ..reverse })];
     for (timer, settings) in cases {
         let mut pair = Pair::with_interval(settings, Some(Duration::from_secs(3)));
         pair.run_to_running();
@@ -305,14 +302,14 @@ fn the_last_sample_is_asked_for_however_many_are_owed() {
         samples
     };
     assert_eq!(count(client), 1, "for the CPU times at the start");
-    for (timer, owed) in [(Timer::Interval, 2), (Timer::Omit, 3), (Timer::ReceiveCheck, 4)] {
+    for (timer, owed) in [(Timer::Interval, 2), (Timer::Omit, 3)] {
         let (next, at) = client.poll_timeout().expect("the test runs");
         assert_eq!(next, timer);
         client.handle_timeout(at);
         assert_eq!(count(client), owed);
     }
     client.handle_command(Command::Interrupt);
-    assert_eq!(count(client), 5);
+    assert_eq!(count(client), 4);
 }
 
 #[test]
@@ -652,5 +649,33 @@ fn a_test_of_no_length_has_no_interval() {
         answer(&mut client, 0, 0);
         let interrupted = Event::Finished(Ending::Failed(SessionError::Interrupted));
         assert_eq!(outputs(&mut client).1, [Event::Measured, interrupted], "{interval:?}");
+    }
+}
+
+#[test]
+fn a_stock_server_that_stopped_sending_an_amount_ends_the_test() {
+    let limits = Limits { seconds: None, bytes: Some(u64::MAX), blocks: None };
+    let settings = TestSettings { limits, ..settings(Protocol::Udp, Direction::Reverse, 2) };
+    let own = Some(Offer::OWN);
+    for (answer, gives_up) in [(None, true), (own, false)] {
+        let mut pair = Pair::new(settings, own, answer);
+        pair.run_to_running();
+        let tally = Tally { bytes: 1000, ..Tally::default() };
+        let samples = [Sample { tally, ..Sample::default() }; 2];
+        let mut stopped_at = None;
+        while let Some((Timer::ReceiveCheck, at)) = pair.client.poll_timeout() {
+            if at.as_nanos() > 10 * SECOND {
+                break;
+            }
+            pair.client.handle_timeout(at);
+            while pair.client.poll_action().is_some() {}
+            pair.client.handle_samples(at, &samples, CpuTimes::default());
+            let is_over = core::iter::from_fn(|| pair.client.poll_action())
+                .any(|action| action == Action::StopStreams);
+            while pair.client.poll_event().is_some() {}
+            stopped_at = stopped_at.or(is_over.then(|| at.as_nanos() / SECOND));
+        }
+        // Three seconds, and four times the 11 ms that a datagram takes at the default rate.
+        assert_eq!(stopped_at, gives_up.then_some(3), "{answer:?}");
     }
 }

@@ -14,7 +14,7 @@ pub enum Timer {
     TestEnd,
     /// The end of the running interval.
     Interval,
-    /// A look at how much has been received, when a limit of bytes holds for receiving streams.
+    /// A look at how much of an agreed amount is still in flight.
     ReceiveCheck,
     /// The other end's next step on the control connection.
     Step,
@@ -36,7 +36,7 @@ impl fmt::Display for Timer {
             Self::Omit => "end of the omitted start",
             Self::Interval => "end of the interval",
             Self::TestEnd => "end of the test",
-            Self::ReceiveCheck => "next look at the received bytes",
+            Self::ReceiveCheck => "next look at what is in flight",
             Self::Step => "the other side did not answer on the control connection",
             Self::Streams => "not all data streams were connected",
             Self::TestLimit => "the test ran longer than agreed",

@@ -6,7 +6,7 @@ use heapless::{String, Vec};
 use super::{CpuMeter, CpuTimes, Sample, StreamAccount, StreamState};
 use crate::protocol::results::{ReceivedResults, ResultsStream};
 use crate::report::{CpuUse, Span, StreamInterval, StreamSummary};
-use crate::test::{End, StreamId, TestSettings};
+use crate::test::{End, Role, StreamId, TestSettings};
 use crate::time::Instant;
 
 /// The books of a test with at most `N` streams, both directions together.
@@ -156,14 +156,11 @@ impl<const N: usize> Accounts<N> {
         }
     }
 
-    /// Bytes and blocks received since the omitted start, according to `samples`.
-    pub(crate) fn received(&self, samples: &[Sample]) -> (u64, u64) {
-        use crate::test::Role::Receiver;
-        let receivers = self.streams.iter().zip(samples).filter(|(s, _)| s.role() == Receiver);
-        receivers.fold((0, 0), |(bytes, blocks), (stream, sample)| {
-            let tally = &sample.tally;
-            (bytes + stream.measured_bytes(tally), blocks + stream.measured_blocks(tally))
-        })
+    /// Bytes received since the omitted start, according to `samples`.
+    pub(crate) fn received_bytes(&self, samples: &[Sample]) -> u64 {
+        let streams = self.streams.iter().zip(samples);
+        let receivers = streams.filter(|(stream, _)| stream.role() == Role::Receiver);
+        receivers.map(|(stream, sample)| stream.measured_bytes(&sample.tally)).sum()
     }
 
     /// This end's line for a stream in its results document.

@@ -98,11 +98,6 @@ impl StreamAccount {
         tally.bytes.saturating_sub(self.omitted.tally.bytes)
     }
 
-    /// Blocks since the omitted start, up to `tally`.
-    pub(super) fn measured_blocks(&self, tally: &Tally) -> u64 {
-        tally.blocks.saturating_sub(self.omitted.tally.blocks)
-    }
-
     pub(super) fn interval(&self, span: Span, omitted: bool) -> StreamInterval {
         StreamInterval {
             id: self.id,
@@ -164,7 +159,7 @@ impl StreamAccount {
         self.remote = Some(SideSummary {
             bytes: peer.bytes,
             duration_ns: match (peer.start_ns, peer.end_ns) {
-                (Some(start), Some(end)) if end > start => Some(end - start),
+                (Some(start), Some(end)) if end >= start => Some(end - start),
                 _ => None,
             },
             datagrams: Datagrams {

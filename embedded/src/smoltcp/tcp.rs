@@ -13,15 +13,15 @@ pub(super) fn turn(now: Instant, socket: &mut Socket<'_>, flow: &mut Flow) -> Tu
     match flow {
         Flow::Idle => Turn::default(),
         Flow::Send(flow) => send(now, socket, flow),
-        Flow::Receive(flow) => receive(socket, flow),
+        Flow::Receive(flow) => receive(now, socket, flow),
     }
 }
 
 /// Takes what has arrived.
-pub(super) fn receive(socket: &mut Socket<'_>, flow: &mut Receiver) -> Turn {
+pub(super) fn receive(now: Instant, socket: &mut Socket<'_>, flow: &mut Receiver) -> Turn {
     while socket.can_recv() {
         let Ok(bytes) = socket.recv(|bytes| (bytes.len(), bytes.len())) else { break };
-        flow.handle_bytes(bytes as u64);
+        flow.handle_bytes(now, bytes as u64);
     }
     Turn { event: (!socket.may_recv()).then_some(StreamEvent::Closed), wait_until: None }
 }

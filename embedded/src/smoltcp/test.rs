@@ -246,7 +246,7 @@ impl<const N: usize, const T: usize> Test<N, T> {
         self.receive_datagrams(stage);
         for stream in &mut self.streams {
             if let (Link::Tcp(handle), Flow::Receive(flow)) = (stream.link, &mut stream.flow) {
-                tcp::receive(stage.sockets.get_mut(handle), flow);
+                tcp::receive(stage.now, stage.sockets.get_mut(handle), flow);
             }
         }
     }

@@ -206,7 +206,9 @@ impl Client {
             }
             Action::Sample => self.samples_due += 1,
             Action::StopStreams => {
-                self.streams.iter_mut().for_each(|stream| stream.receive(time(now), net));
+                for stream in &mut self.streams {
+                    stream.receive(time(now), net);
+                }
                 self.is_stopped = true;
             }
             Action::CloseStreams => {
@@ -246,10 +248,7 @@ impl Client {
                 (Some(Flow::Send(flow)), Protocol::Udp) => {
                     send_udp(time(now), net.sockets.get_mut(stream.handle), flow, block_bytes)
                 }
-                _ => {
-                    stream.receive(time(now), net);
-                    (None, false)
-                }
+                _ => (None, stream.receive(time(now), net)),
             };
             next = [next, wait_until].into_iter().flatten().min();
             if is_done {
@@ -299,14 +298,15 @@ impl Stream {
         }
     }
 
-    fn receive(&mut self, now: EngineInstant, net: &mut Net) {
-        let Some(Flow::Receive(flow)) = &mut self.flow else { return };
+    /// Takes what has arrived; whether that is all it should.
+    fn receive(&mut self, now: EngineInstant, net: &mut Net) -> bool {
+        let Some(Flow::Receive(flow)) = &mut self.flow else { return false };
         match self.protocol {
             Protocol::Tcp => {
                 let socket = net.sockets.get_mut::<tcp::Socket<'_>>(self.handle);
                 while socket.can_recv() {
                     let taken = socket.recv(|bytes| (bytes.len(), bytes.len()));
-                    flow.handle_bytes(taken.unwrap_or(0) as u64);
+                    flow.handle_bytes(now, taken.unwrap_or(0) as u64);
                 }
             }
             Protocol::Udp => {
@@ -316,6 +316,7 @@ impl Stream {
                 }
             }
         }
+        flow.is_done()
     }
 
     fn sample(&self) -> Sample {

@@ -125,11 +125,12 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
     let mut buffer = vec![0; buffer_len(plan.block_bytes)];
     let mut over = false;
     while context.is_running() {
-        match read_some(&context, &mut buffer, u64::MAX, |bytes| flow.handle_bytes(bytes)) {
-            Turn::More => {
-                let now = context.clock.now();
-                context.publish_if_due(now, || flow.sample());
-            }
+        let now = context.clock.now();
+        let turn =
+            read_some(&context, &mut buffer, u64::MAX, |bytes| flow.handle_bytes(now, bytes));
+        context.report_limit(|| flow.is_done().then(|| flow.sample()));
+        match turn {
+            Turn::More => context.publish_if_due(now, || flow.sample()),
             Turn::Blocked => {
                 context.publish(flow.sample());
                 context.wait(Interest::Read, None);
@@ -158,8 +159,9 @@ fn drain(context: &Context, flow: &mut ReceiveFlow<0>, buffer: &mut [u8]) -> boo
     let deadline = context.clock.now() + DRAIN_TIMEOUT;
     let mut left = sys::unread_bytes(&context.socket).unwrap_or(u64::MAX);
     while left > 0 && !context.is_closed() && context.clock.now() < deadline {
+        let now = context.clock.now();
         let turn = read_some(context, buffer, left, |bytes| {
-            flow.handle_bytes(bytes);
+            flow.handle_bytes(now, bytes);
             left -= bytes;
         });
         match turn {

@@ -69,6 +69,7 @@ pub(super) struct Context {
     /// Taken when the final counts are published.
     stopped: Option<oneshot::Sender<()>>,
     publish_due: Instant,
+    limit_reported: bool,
 }
 
 impl Context {
@@ -81,7 +82,9 @@ impl Context {
         stopped: oneshot::Sender<()>,
     ) -> Self {
         let stopped = Some(stopped);
-        Self { id, socket, clock, shared, events, stopped, publish_due: Instant::ZERO }
+        let publish_due = Instant::ZERO;
+        let limit_reported = false;
+        Self { id, socket, clock, shared, events, stopped, publish_due, limit_reported }
     }
 
     /// The order in force.
@@ -120,6 +123,18 @@ impl Context {
     pub(super) fn report(&self, event: StreamEvent) {
         // Nobody listens when the session is gone; the order to close follows.
         let _ = self.events.send((self.id, event));
+    }
+
+    /// Tells the session, once, that a receiver has all it should; `reached` gives its counts then.
+    pub(super) fn report_limit(&mut self, reached: impl FnOnce() -> Option<Sample>) {
+        if self.limit_reported {
+            return;
+        }
+        if let Some(sample) = reached() {
+            self.limit_reported = true;
+            self.publish(sample);
+            self.report(StreamEvent::LimitReached);
+        }
     }
 
     /// Waits for the socket, an order or `until`, whichever comes first. A wait that the system

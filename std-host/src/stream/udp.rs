@@ -75,6 +75,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
     let mut buffer = vec![0; MAX_UDP_BLOCK as usize + 1];
     while context.is_running() {
         let result = receive_batch(&context, &mut flow, &mut buffer);
+        context.report_limit(|| flow.is_done().then(|| flow.sample()));
         let Err(error) = result else {
             let now = context.clock.now();
             context.publish_if_due(now, || flow.sample());

@@ -38,6 +38,9 @@ struct Sending {
 struct Receiving {
     flow: Box<ReceiveFlow<WINDOW_WORDS>>,
     omit_until: Option<Instant>,
+    /// What of its limit has not come yet, as the network knows it.
+    limit_left: Option<u64>,
+    limit_told: bool,
     counting: bool,
 }
 
@@ -145,7 +148,13 @@ impl Stream {
             self.send = Some(Sending { flow, plan, stopped: false, limit_told: false });
         } else {
             let flow = Box::new(ReceiveFlow::new(&plan));
-            self.receive = Some(Receiving { flow, omit_until: plan.omit_until, counting: true });
+            self.receive = Some(Receiving {
+                flow,
+                omit_until: plan.omit_until,
+                limit_left: plan.limit_bytes,
+                limit_told: false,
+                counting: true,
+            });
             for payload in std::mem::take(&mut self.early) {
                 self.arrive(own, payload);
             }
@@ -233,20 +242,36 @@ impl Stream {
         if !receiving.counting {
             return;
         }
+        let is_omitted = receiving.omit_until.is_some_and(|until| own < until);
+        let room = receiving.limit_left.filter(|_| !is_omitted).unwrap_or(u64::MAX);
+        let mut take = |bytes: u64| {
+            let taken = bytes.min(room);
+            if let Some(left) = receiving.limit_left.as_mut().filter(|_| !is_omitted) {
+                *left -= taken;
+            }
+            taken
+        };
         match payload {
             Payload::Bytes(bytes) => {
-                receiving.flow.handle_bytes(bytes);
-                self.truth.taken_bytes += bytes;
+                self.truth.taken_bytes += take(bytes);
+                receiving.flow.handle_bytes(own, bytes);
+            }
+            Payload::Datagram { head, len, .. } if take(len as u64) == 0 => {
+                receiving.flow.handle_datagram(own, &head, len);
             }
             Payload::Datagram { head, len, place } => {
                 receiving.flow.handle_datagram(own, &head, len);
                 self.truth.taken.push(place);
-                if receiving.omit_until.is_some_and(|until| own < until) {
-                    self.truth.omitted += 1;
-                }
+                self.truth.omitted += usize::from(is_omitted);
                 self.truth.taken_bytes += len as u64;
             }
         }
+    }
+
+    /// Whether the receiver has all it should, told once.
+    pub fn take_limit_reached(&mut self) -> bool {
+        let done = self.receive.as_mut().filter(|receiving| receiving.flow.is_done());
+        done.is_some_and(|receiving| !std::mem::replace(&mut receiving.limit_told, true))
     }
 
     /// The sender learns that `bytes` are there.

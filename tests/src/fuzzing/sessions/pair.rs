@@ -8,7 +8,7 @@ use linerate_core::session::{
     Admission, Client, ClientSession, Command, Ending, Exchange, Phase, Server, ServerSession,
     StreamEvent,
 };
-use linerate_core::test::{End, Role, StreamId};
+use linerate_core::test::{End, StreamId};
 use linerate_core::time::Instant;
 
 use super::super::input::Input;
@@ -252,7 +252,7 @@ impl Pair {
             && self.accepted >= self.client.owed.opened
     }
 
-    /// The client's senders have sent what they should once the omitted start is over.
+    /// The client's streams have moved what they should once the omitted start is over.
     fn reach_limits(&mut self) {
         let settings = *self.client.session.settings();
         let limited = settings.limits.bytes.is_some() || settings.limits.blocks.is_some();
@@ -260,10 +260,8 @@ impl Pair {
             return;
         }
         for index in 0..settings.stream_count() {
-            if settings.role(End::Client, index) == Role::Sender {
-                let (id, reached) = (StreamId::from_index(index), StreamEvent::LimitReached);
-                self.client.input(|client| client.handle_stream(self.now, id, reached));
-            }
+            let (id, reached) = (StreamId::from_index(index), StreamEvent::LimitReached);
+            self.client.input(|client| client.handle_stream(self.now, id, reached));
         }
     }
 }

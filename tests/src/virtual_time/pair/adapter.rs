@@ -75,6 +75,9 @@ impl Pair {
             let plan = self.endpoint(end).and_then(|session| session.plan(id));
             let plan = plan.expect("known once the clock runs");
             self.streams[index].start(end, own, plan);
+            if self.streams[index].take_limit_reached() {
+                self.enqueue(self.now, Occurrence::Stream(end, index, StreamEvent::LimitReached));
+            }
             if self.streams[index].sender == end {
                 self.enqueue_step(self.now, index);
             }

@@ -26,6 +26,9 @@ impl Pair {
                 let receiver = other(self.streams[index].sender);
                 let own = self.clock(receiver);
                 self.streams[index].arrive(own, payload);
+                if self.streams[index].take_limit_reached() {
+                    self.tell_stream(receiver, index, StreamEvent::LimitReached);
+                }
             }
             Occurrence::Acknowledged(index, bytes) => {
                 self.streams[index].acknowledge(bytes);

@@ -1,0 +1,120 @@
+//! Tests that end by an amount: what each stream is to move, and when the receivers have it. Senders
+//! know it themselves; of receivers one stream that has all of it is enough, else the sum is looked
+//! at.
+
+use super::Timer;
+use super::shared::{Conclusion, Purpose, Shared};
+use crate::stats::{Sample, StreamState};
+use crate::test::{End, Protocol, Role};
+use crate::time::{Instant, NANOS_PER_SEC};
+
+/// An amount that has not all been received.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Awaited {
+    received: u64,
+    /// When it grew last.
+    grew: Instant,
+    /// How long it may stand still; none for as long as the control connection lives.
+    patience_ns: Option<u64>,
+}
+
+impl<const N: usize> Shared<N> {
+    /// What the stream at `index` is to move; its own share for a sender, and for a receiver all that
+    /// is to come its way. A server has no limit: it goes on until the client says that the test is
+    /// over.
+    pub(super) fn limit_of(&self, index: usize) -> Option<u64> {
+        let settings = &self.settings;
+        let (role, parallel) = (settings.role(self.end, index), u64::from(settings.parallel));
+        let place = index as u64 % parallel;
+        let share = |amount: u64| match role {
+            Role::Sender => amount / parallel + u64::from(place < amount % parallel),
+            Role::Receiver => amount,
+        };
+        let block_bytes = u64::from(settings.block_bytes);
+        let limits = settings.limits;
+        match (limits.bytes, limits.blocks) {
+            _ if self.end == End::Server => None,
+            (None, None) => None,
+            (None, Some(blocks)) => Some(share(blocks).saturating_mul(block_bytes)),
+            (Some(bytes), _) if settings.protocol == Protocol::Tcp => Some(share(bytes)),
+            (Some(bytes), _) => Some(share(bytes.div_ceil(block_bytes)) * block_bytes),
+        }
+    }
+
+    /// Client: begins to look how much its receivers have. Some stock servers stop by themselves when
+    /// they have sent the amount, of which some may have been lost or omitted: towards one that may
+    /// (`may_stop`), standing still for a while is the end.
+    pub(super) fn await_amount(&mut self, measured_from: Instant, may_stop: bool) {
+        let receives = self.accounts.streams().iter().any(|s| s.role() == Role::Receiver);
+        if self.amount().is_none() || !receives {
+            return;
+        }
+        let settings = &self.settings;
+        let burst_bytes =
+            u64::from(settings.block_bytes) * u64::from(settings.burst.unwrap_or(1).max(1));
+        let burst_ns = settings.bitrate.map_or(0, |rate| rate.nanos_for(burst_bytes));
+        let patience_ns = STANDSTILL.saturating_add(burst_ns.saturating_mul(4));
+        let patience_ns = may_stop.then_some(patience_ns);
+        self.awaited = Some(Awaited { received: 0, grew: measured_from, patience_ns });
+        self.timers.arm(Timer::ReceiveCheck, measured_from.plus_nanos(SHORTEST_CHECK));
+    }
+
+    /// Server: the client has sent everything. Its word overtakes what TCP still carries, and a stock
+    /// client gives it before that has arrived; of an agreed amount it is known how much has to come.
+    /// UDP may have lost it, and with data both ways the other way may have ended the test.
+    pub(super) fn on_test_end(&mut self, now: Instant) {
+        let settings = &self.settings;
+        let is_awaited = settings.protocol == Protocol::Tcp
+            && settings.limits.bytes.is_some()
+            && settings.omit_secs == 0
+            && self.accounts.streams().iter().all(|stream| stream.role() == Role::Receiver)
+            && self.accounts.streams().iter().any(|s| s.state() == StreamState::Flowing);
+        if !is_awaited {
+            return self.stop(Conclusion::Results);
+        }
+        if self.awaited.is_none() && self.stopping.is_none() {
+            self.awaited = Some(Awaited { received: 0, grew: now, patience_ns: Some(LONGEST_GAP) });
+            self.want_sample(Purpose::ReceiveCheck);
+        }
+    }
+
+    /// Ends the test when the amount is here, or does not come; else looks again when, at the rate so
+    /// far, half of the rest is there.
+    pub(super) fn on_receive_check(&mut self, now: Instant, samples: &[Sample]) {
+        // The sample may come after another reason to stop.
+        let (None, Some(mut awaited), Some(amount)) = (self.stopping, self.awaited, self.amount())
+        else {
+            return;
+        };
+        let received = self.accounts.received_bytes(samples);
+        if received > awaited.received {
+            awaited = Awaited { received, grew: now, ..awaited };
+        }
+        self.awaited = Some(awaited);
+        let stood_still_ns = now.nanos_since(awaited.grew);
+        let is_given_up = awaited.patience_ns.is_some_and(|patience| stood_still_ns >= patience);
+        if received >= amount && !self.accounts.is_omitting() || is_given_up {
+            return self.stop(Conclusion::Results);
+        }
+        let elapsed_ns = now.nanos_since(self.measured_from());
+        let rest_ns = u128::from(amount.saturating_sub(received)) * u128::from(elapsed_ns)
+            / u128::from(received.max(1));
+        let wait_ns = (rest_ns / 2).clamp(u128::from(SHORTEST_CHECK), u128::from(LONGEST_CHECK));
+        self.timers.arm(Timer::ReceiveCheck, now.plus_nanos(wait_ns as u64));
+    }
+
+    /// The amount of one direction, bytes.
+    fn amount(&self) -> Option<u64> {
+        let limits = self.settings.limits;
+        let of_blocks = |blocks: u64| blocks.saturating_mul(u64::from(self.settings.block_bytes));
+        limits.bytes.or(limits.blocks.map(of_blocks))
+    }
+}
+
+/// How often received bytes are looked at while some are awaited.
+const SHORTEST_CHECK: u64 = NANOS_PER_SEC / 1000;
+const LONGEST_CHECK: u64 = NANOS_PER_SEC / 50;
+/// How long nothing may arrive of what is in flight: a few retransmission time-outs.
+const LONGEST_GAP: u64 = NANOS_PER_SEC;
+/// How long nothing may arrive from a server that may have stopped by itself.
+const STANDSTILL: u64 = 3 * NANOS_PER_SEC;
