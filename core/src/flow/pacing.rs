@@ -15,8 +15,9 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// How much lateness is made up for: 100 ms of data.
-    pub const CATCH_UP_NANOS: u64 = NANOS_PER_SEC / 10;
+    /// How much lateness is made up for: a second of data, so that a busy host or a few lost segments
+    /// do not lower the average rate.
+    pub const CATCH_UP_NANOS: u64 = NANOS_PER_SEC;
 
     /// A schedule that begins at `now`: the first block may leave at once.
     ///
@@ -83,8 +84,8 @@ mod tests {
             pacer.handle_sent(now, 1250);
             sent += 1250;
         }
-        // 100 ms of catching up and the block that is due now.
-        assert_eq!(sent, 12_500 + 1250);
+        // A second of catching up and the block that is due now.
+        assert_eq!(sent, 125_000 + 1250);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The server command: tests of many clients, printed so that each can be read.
 
+use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,10 +55,18 @@ async fn serve(config: ServerConfig, output: OutputConfig) -> Result<(), Error> 
         cancel: cancel.clone(),
         output,
         running: AtomicUsize::new(0),
-        turned_away: Mutex::new(Throttle::new()),
+        next_test: AtomicU64::new(1),
+        told_of_interrupt: AtomicBool::new(false),
+        complaints: Mutex::new(Throttle::new()),
     });
     log.print_banner(1);
-    server.run(Arc::new(Tests(log)), &cancel).await;
+    server.run(Arc::new(Tests(log.clone())), &cancel).await;
+    let is_told = log.told_of_interrupt.load(Ordering::Relaxed);
+    if log.output.json && cancel.is_cancelled() && !is_told {
+        let options = json_options(&log.output);
+        let document = JsonReport::without_peer(options, &cancel.error(), End::Server);
+        console::print(&to_document_string(&document));
+    }
     Ok(())
 }
 
@@ -69,13 +78,26 @@ struct Log {
     one_off: bool,
     cancel: Cancel,
     running: AtomicUsize,
-    turned_away: Mutex<Throttle>,
+    next_test: AtomicU64,
+    /// A test's own document says what ended the server.
+    told_of_interrupt: AtomicBool,
+    complaints: Mutex<Throttle>,
 }
 
 impl Log {
     fn print_banner(&self, test_number: u64) {
         if !self.output.json {
             console::print(&banner(&self.text_options(), self.port, test_number));
+        }
+    }
+
+    /// A line on the error stream, unless there are too many.
+    fn complain(&self, line: &str) {
+        let mut throttle = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        match throttle.admit(Instant::now()) {
+            None => {}
+            Some(0) => console::complain(line),
+            Some(unsaid) => console::complain(&format!("{line} (and {unsaid} lines before it)")),
         }
     }
 
@@ -95,22 +117,23 @@ impl ObserveTests for Tests {
     fn observe(&self, test_number: u64) -> Box<dyn Observer> {
         let log = self.0.clone();
         log.running.fetch_add(1, Ordering::Relaxed);
+        log.next_test.fetch_max(test_number + 1, Ordering::Relaxed);
         let report = if log.output.json {
             Report::Json(JsonReport::new(json_options(&log.output)))
         } else {
             Report::Text(TextReport::new(log.text_options()))
         };
-        Box::new(Printer { log, test_number, report })
+        Box::new(Printer { log, test_number, report, is_numbered: false })
     }
 
     fn turned_away(&self, peer: SocketAddr, why: &str) {
-        let log = &self.0;
-        let mut throttle = log.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(unsaid) = throttle.admit(Instant::now()) {
-            let others = if unsaid > 0 { format!(" ({unsaid} more were)") } else { String::new() };
-            let (program, ip) = (&log.output.program, peer.ip().to_canonical());
-            console::complain(&format!("{program}: {ip} was turned away: {why}{others}"));
-        }
+        let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
+        self.0.complain(&format!("{program}: {ip} was turned away: {why}"));
+    }
+
+    fn cannot_accept(&self, error: &io::Error) {
+        let error = Error::system("unable to accept connections for now", error);
+        self.0.complain(&error_line(&self.0.output.program, &error, End::Server));
     }
 }
 
@@ -124,17 +147,25 @@ struct Printer {
     log: Arc<Log>,
     test_number: u64,
     report: Report,
+    is_numbered: bool,
 }
 
 impl Observer for Printer {
     fn handle(&mut self, progress: Progress) {
-        let Self { log, report, .. } = self;
+        let Self { log, report, test_number, is_numbered } = self;
+        // For good: a test's lines look alike to its end.
+        *is_numbered |= log.running.load(Ordering::Relaxed) > 1;
         match report {
             Report::Text(report) => {
-                report.set_numbered(log.running.load(Ordering::Relaxed) > 1);
+                report.set_numbered(*is_numbered);
                 console::print(&report.handle(&progress));
             }
             Report::Json(report) => report.handle(&progress),
+        }
+        if let Progress::Ended(end) = &progress
+            && matches!(end.error, Some(Error::Interrupted { .. }))
+        {
+            log.told_of_interrupt.store(true, Ordering::Relaxed);
         }
         match (&progress, report) {
             (Progress::Warning(warning), _) => console::warn(&log.output, warning),
@@ -142,8 +173,11 @@ impl Observer for Printer {
                 console::print(&to_document_string(&report.finish()));
             }
             (Progress::Ended(end), Report::Text(_)) => {
-                let line = |error| error_line(&log.output.program, error, End::Server);
-                end.error.iter().map(line).for_each(|line| console::complain(&line));
+                let number = if *is_numbered { format!("#{test_number} ") } else { String::new() };
+                if let Some(error) = &end.error {
+                    let line = error_line(&log.output.program, error, End::Server);
+                    log.complain(&format!("{number}{line}"));
+                }
             }
             _ => {}
         }
@@ -161,7 +195,7 @@ impl Drop for Printer {
     fn drop(&mut self) {
         let is_last = self.log.running.fetch_sub(1, Ordering::Relaxed) == 1;
         if is_last && !self.log.one_off && !self.log.cancel.is_cancelled() {
-            self.log.print_banner(self.test_number + 1);
+            self.log.print_banner(self.log.next_test.load(Ordering::Relaxed));
         }
     }
 }

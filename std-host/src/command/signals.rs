@@ -2,41 +2,65 @@
 
 use linerate::error::ExitCode;
 use linerate::observe::Cancel;
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Throws `cancel` at the first signal to stop; exits with `at_once` at the second.
 pub(super) fn listen(cancel: &Cancel, at_once: ExitCode) {
+    // Without handlers the system ends the process by itself, which is what is left.
+    let Ok(mut signals) = Signals::new() else { return };
     let cancel = cancel.clone();
     tokio::spawn(async move {
-        loop {
-            let signal = next().await;
-            if cancel.is_cancelled() {
-                std::process::exit(at_once as i32);
-            }
-            cancel.cancel_by(&format!("signal {signal}"));
-        }
+        let signal = signals.next().await;
+        cancel.cancel_by(&format!("signal {signal}"));
+        signals.next().await;
+        std::process::exit(at_once as i32);
     });
 }
 
+/// The signals that ask a program to stop.
 #[cfg(unix)]
-async fn next() -> &'static str {
-    use tokio::signal::unix::{SignalKind, signal};
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
 
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
-        // Without handlers the system ends the process by itself, which is what is left.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => "Interrupt(2)",
-        _ = terminate.recv() => "Terminated(15)",
-        _ = hangup.recv() => "Hangup(1)",
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The name of the next one, as the C library and its number have it.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "Interrupt(2)",
+            _ = self.terminate.recv() => "Terminated(15)",
+            _ = self.hangup.recv() => "Hangup(1)",
+        }
     }
 }
 
+/// Ctrl-C, which is all that other systems have.
 #[cfg(not(unix))]
-async fn next() -> &'static str {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    #[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
     }
-    "Interrupt(2)"
+
+    async fn next(&mut self) -> &'static str {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        "Interrupt(2)"
+    }
 }

@@ -69,6 +69,9 @@ fn error_text(error: &Error, end: End) -> String {
                 None => terminated.to_string(),
             }
         }
+        Error::Session(SessionError::ControlClosed(phase)) if end == End::Server => {
+            format!("the client has unexpectedly closed the connection while {phase}")
+        }
         Error::Connect { .. } => {
             let iperf3 = error_text::text(CONNECT).unwrap_or("unable to connect to server");
             format!("{iperf3}: {error}")
@@ -91,7 +94,10 @@ fn kind(error: &Error, end: End) -> Kind {
     match (error, end) {
         (Error::Usage(_), _) => Kind::Usage,
         (Error::Interrupted { .. }, _) => Kind::Interrupt,
-        (Error::Session(SessionError::Terminated(End::Client)), End::Server) => Kind::Notice,
+        (
+            Error::Session(SessionError::Terminated(End::Client) | SessionError::ControlClosed(_)),
+            End::Server,
+        ) => Kind::Notice,
         _ => Kind::Error,
     }
 }
@@ -108,7 +114,7 @@ const CONNECT: i32 = 103;
 
 #[cfg(test)]
 mod tests {
-    use linerate_core::session::Refusal;
+    use linerate_core::session::{Phase, Refusal};
     use linerate_core::test::StreamId;
 
     use super::*;
@@ -132,6 +138,11 @@ mod tests {
                 "linerate: error - the server is busy running a test. try again later",
             ),
             (gone.clone(), End::Server, "linerate: the client has terminated"),
+            (
+                Error::Session(SessionError::ControlClosed(Phase::Running)),
+                End::Server,
+                "linerate: the client has unexpectedly closed the connection while running the test",
+            ),
             (gone, End::Client, "linerate: error - the client has terminated"),
             (
                 Error::Usage("cannot be both reverse and bidirectional".into()),

@@ -50,6 +50,9 @@ pub trait ObserveTests: Send + Sync {
 
     /// A connection was turned away before it became a test: whose, and why.
     fn turned_away(&self, _peer: SocketAddr, _why: &str) {}
+
+    /// The system gives the server no more connections for now.
+    fn cannot_accept(&self, _error: &std::io::Error) {}
 }
 
 impl Server {
@@ -100,7 +103,10 @@ impl Server {
                         }
                     }
                     // Out of descriptors, most likely: running tests will give some back.
-                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                    Err(error) => {
+                        hosted.tests.cannot_accept(&error);
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
                 },
                 Some((result, peer)) = greetings.next() => match result {
                     Ok(visitor) => hosted.take_in(visitor, peer, cancel),
