@@ -78,7 +78,10 @@ impl Streams {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let senders = plans.iter().filter(|plan| plan.role == Role::Sender);
-        let payload = payload.bytes(senders.map(|plan| plan.block_bytes).max().unwrap_or(0))?;
+        let payload = match senders.max_by_key(|plan| plan.block_bytes) {
+            Some(plan) => payload.bytes(plan)?,
+            None => Arc::default(),
+        };
         let mut streams = Self { streams: Vec::with_capacity(plans.len()) };
         for (socket, plan) in sockets.into_iter().zip(plans) {
             streams.streams.push(Stream::start(&socket, plan, clock, &payload, events.clone())?);
@@ -191,15 +194,23 @@ fn has_valid_block(plan: &StreamPlan) -> bool {
 }
 
 impl Payload {
-    /// One block of it, shared by all streams of a test.
-    fn bytes(self, len: u32) -> io::Result<Arc<[u8]>> {
-        let mut bytes = vec![0; len as usize];
+    /// As many whole blocks of it as one call sends, shared by all streams of a test.
+    fn bytes(self, plan: &StreamPlan) -> io::Result<Arc<[u8]>> {
+        let block_bytes = plan.block_bytes as usize;
+        let blocks = match plan.protocol {
+            Protocol::Tcp => tcp::blocks_a_call(block_bytes),
+            Protocol::Udp => 1,
+        };
+        let mut bytes = vec![0; block_bytes * blocks];
         match self {
             Self::Random => getrandom::fill(&mut bytes).map_err(io::Error::other)?,
-            Self::Digits => bytes
-                .iter_mut()
-                .zip(b"0123456789".iter().cycle())
-                .for_each(|(to, from)| *to = *from),
+            // iperf3 begins each block with the first digit.
+            Self::Digits => bytes.chunks_mut(block_bytes.max(1)).for_each(|block| {
+                block
+                    .iter_mut()
+                    .zip(b"0123456789".iter().cycle())
+                    .for_each(|(to, from)| *to = *from);
+            }),
         }
         Ok(bytes.into())
     }
