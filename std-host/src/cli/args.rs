@@ -26,7 +26,7 @@ pub(super) fn command(program: &str) -> clap::Command {
         .mut_arg("explain", |arg| arg.hide(program == super::IPERF3_PROGRAM))
 }
 
-/// Measures what a network can do between a client and a server, and what limited it.
+/// Measures what a network can do between a client and a server.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -83,7 +83,7 @@ pub(super) struct Args {
     #[arg(short = 'V', long, help_heading = COMMON)]
     pub(super) verbose: bool,
 
-    /// Say after the test what limited it
+    /// Print hints and warnings even where no terminal shows them
     #[arg(long, help_heading = COMMON)]
     pub(super) explain: bool,
 

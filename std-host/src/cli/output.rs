@@ -14,8 +14,8 @@ pub struct OutputConfig {
     pub json: bool,
     /// More detail in the text (`-V`).
     pub verbose: bool,
-    /// Say what limited the test (`--explain`). Off under the name `iperf3`, whose readers expect
-    /// its lines and no others.
+    /// Print hints and warnings even where no terminal shows them (`--explain`). Off under the name
+    /// `iperf3`, whose readers expect its lines and no others.
     pub explain: bool,
     /// Name of the test, before every line of text (`-T`).
     pub title: Option<String>,

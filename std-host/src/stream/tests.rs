@@ -250,7 +250,12 @@ async fn impossible_block_sizes_are_refused() {
 
 #[test]
 fn digits_repeat_from_the_start_of_each_block() {
-    assert_eq!(&*Payload::Digits.bytes(12).unwrap(), b"012345678901");
+    let small = Payload::Digits.bytes(&plan(Protocol::Tcp, 12)).unwrap();
+    assert_eq!(&*small, b"012345678901");
+    let block_bytes = 128 << 10;
+    let large = Payload::Digits.bytes(&plan(Protocol::Tcp, block_bytes)).unwrap();
+    assert_eq!(large.len(), 1 << 20);
+    assert_eq!(large[block_bytes as usize..][..4], *b"0123", "the second block begins anew");
 }
 
 /// A sender's and a receiver's end of one connection.
