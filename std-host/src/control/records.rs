@@ -61,6 +61,10 @@ impl Records {
         let Some(first) = sockets.first() else { return Vec::new() };
         let mut warnings = first.warnings().to_vec();
         let settings = session.settings();
+        if settings.zero_copy {
+            let reason = "data is copied once, as without it".into();
+            warnings.push(Warning::Unsupported { option: "-Z", reason });
+        }
         if settings.protocol == Protocol::Udp
             && self.connection.end == End::Client
             && let Some(mtu) = first.path_mtu()
