@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fmt, io};
 
+use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::error_text;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
 use linerate_core::session::{
@@ -14,6 +16,7 @@ use linerate_core::session::{
 };
 use linerate_core::test::{End, Protocol, StreamId};
 use linerate_core::time::Instant;
+use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -82,9 +85,12 @@ async fn run(
     cancel: &Cancel,
 ) -> Result<(), Error> {
     let bind = config.bind.as_deref();
+    if let Some(name) = &config.congestion {
+        check_congestion(name)?;
+    }
     let connecting =
         connect(&config.host, config.port, bind, config.family, config.connect_timeout);
-    let control = tokio::select! {
+    let (control, remote) = tokio::select! {
         connected = connecting => connected?,
         () = cancel.cancelled() => return Err(cancel.error()),
     };
@@ -106,7 +112,7 @@ async fn run(
     };
     let mut session = begin(clock.now(), session_config, cookie)?;
     send_cookie(&control, &mut session);
-    let control_mss = sys::mss(&socket2::SockRef::from(&control));
+    let control_mss = sys::mss(&SockRef::from(&control));
     if config.block_from_path {
         session.handle_path(control_mss);
     }
@@ -129,10 +135,23 @@ async fn run(
     }
     let (inputs_sender, inputs) = mpsc::unbounded_channel();
     let options = SocketOptions::new(&settings, config.congestion.as_deref());
-    let backend = Dialler::new(config, &control, cookie, options, inputs_sender)?;
+    let backend = Dialler::new(config, &control, remote, cookie, options, inputs_sender)?;
     let records = Records::new(connection, config.interval);
     Driver::new(session, backend, control, clock, inputs, records, recorder).run(cancel).await;
     Ok(())
+}
+
+/// A congestion control that this system does not have would be replaced by another without a word.
+fn check_congestion(name: &str) -> Result<(), Error> {
+    let probe = Socket::new(Domain::IPV4, Type::STREAM, None)
+        .map_err(|error| Error::system("no socket", &error))?;
+    match sys::set_congestion(&probe, name) {
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+            let text = error_text::text(error_number::SET_CONGESTION).unwrap_or_default();
+            Err(Error::Usage(format!("-C {name}: {text}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A session with room for the most streams is large, and moving it takes stack: it goes to the heap
@@ -175,19 +194,23 @@ impl<'a> Dialler<'a> {
     fn new(
         config: &'a ClientConfig,
         control: &TcpStream,
+        remote: SocketAddr,
         cookie: Cookie,
         options: SocketOptions,
         inputs: mpsc::UnboundedSender<Opened>,
     ) -> Result<Self, Error> {
-        let address = |found: io::Result<SocketAddr>| {
-            found.map_err(|error| Error::system("control connection", &error))
-        };
-        let mut local = address(control.local_addr())?;
-        local.set_port(0);
+        let mut local = None;
+        if config.bind.is_some() {
+            let address = control.local_addr();
+            let mut address =
+                address.map_err(|error| Error::system("control connection", &error))?;
+            address.set_port(0);
+            local = Some(address);
+        }
         Ok(Self {
             config,
-            remote: address(control.peer_addr())?,
-            local: config.bind.as_ref().map(|_| local),
+            remote,
+            local,
             cookie,
             options: Arc::new(options),
             inputs,

@@ -11,6 +11,9 @@ use tokio::task::JoinSet;
 use crate::config::Family;
 use crate::error::{Error, words};
 
+/// A control connection, and the server's address that it leads to.
+pub(crate) type Connected = (TcpStream, SocketAddr);
+
 /// A control connection to `host`, from `bind` if given.
 pub(crate) async fn connect(
     host: &str,
@@ -18,56 +21,73 @@ pub(crate) async fn connect(
     bind: Option<&str>,
     family: Option<Family>,
     timeout: Option<Duration>,
-) -> Result<TcpStream, Error> {
-    let connecting = async {
-        let local = match bind {
-            Some(name) => resolve(name, 0, family).await?,
-            None => Vec::new(),
-        };
-        let remote = resolve(host, port, family).await?;
-        race(pairs(&remote, &local)?).await
+) -> Result<Connected, Error> {
+    let local = match bind {
+        Some(name) => own_addresses(name, family).await?,
+        None => Vec::new(),
     };
-    let connected = match timeout {
-        Some(limit) => tokio::time::timeout(limit, connecting)
-            .await
-            .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))),
-        None => connecting.await,
-    };
-    connected.map_err(|error| Error::Connect {
+    let failed = |error: io::Error| Error::Connect {
         server: format!("{host} port {port}"),
         message: words(&error),
-    })
+    };
+    let connecting = async {
+        let remote = resolve(host, port).await.map_err(failed)?;
+        let remote = of_family(host, remote, family)?;
+        race(pairs(&remote, &local)?).await.map_err(failed)
+    };
+    match timeout {
+        Some(limit) => tokio::time::timeout(limit, connecting).await.unwrap_or_else(|_| {
+            Err(failed(io::Error::new(io::ErrorKind::TimedOut, "no answer in time")))
+        }),
+        None => connecting.await,
+    }
 }
 
-/// The addresses of `name`, of the given family where one is.
-pub(crate) async fn resolve(
-    name: &str,
-    port: u16,
-    family: Option<Family>,
-) -> io::Result<Vec<SocketAddr>> {
-    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
-    let wanted = |address: &SocketAddr| match family {
-        None => true,
-        Some(Family::V4) => address.is_ipv4(),
-        Some(Family::V6) => address.is_ipv6(),
-    };
-    let found: Vec<_> = lookup_host((bare, port)).await?.filter(wanted).collect();
-    if found.is_empty() {
-        let text = match family {
-            Some(Family::V4) => format!("{name} has no IPv4 address, and -4 allows no other"),
-            Some(Family::V6) => format!("{name} has no IPv6 address, and -6 allows no other"),
-            None => format!("{name} has no address"),
-        };
-        return Err(io::Error::new(io::ErrorKind::NotFound, text));
-    }
+/// Addresses of this machine, which can be bound.
+async fn own_addresses(name: &str, family: Option<Family>) -> Result<Vec<SocketAddr>, Error> {
+    let failed = |error| Error::system(format!("-B {name}"), &error);
+    let found = of_family(name, resolve(name, 0).await.map_err(failed)?, family)?;
+    let bind = |address: &SocketAddr| std::net::UdpSocket::bind(address).map(drop);
+    // What a link-local address lacks is said when it is used.
+    found.iter().filter(|address| !lacks_zone(address)).try_for_each(bind).map_err(failed)?;
     Ok(found)
+}
+
+/// Those of the family that the user wants.
+pub(crate) fn of_family(
+    name: &str,
+    mut addresses: Vec<SocketAddr>,
+    family: Option<Family>,
+) -> Result<Vec<SocketAddr>, Error> {
+    let (option, version) = match family {
+        None => return Ok(addresses),
+        Some(Family::V4) => ("-4", "IPv4"),
+        Some(Family::V6) => ("-6", "IPv6"),
+    };
+    addresses.retain(|address| address.is_ipv4() == (family == Some(Family::V4)));
+    if addresses.is_empty() {
+        return Err(Error::Usage(format!(
+            "{option}: {name} has no {version} address, and {option} allows no other"
+        )));
+    }
+    Ok(addresses)
+}
+
+/// The addresses of `name`, at least one.
+pub(crate) async fn resolve(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    let found: Vec<_> = lookup_host((bare, port)).await?.collect();
+    match found.is_empty() {
+        true => Err(io::Error::new(io::ErrorKind::NotFound, format!("{name} has no address"))),
+        false => Ok(found),
+    }
 }
 
 /// An address to reach, and one of ours to start from.
 type Pair = (SocketAddr, Option<SocketAddr>);
 
 /// Every remote address, with a local one of the same family where some are asked for.
-fn pairs(remote: &[SocketAddr], local: &[SocketAddr]) -> io::Result<Vec<Pair>> {
+fn pairs(remote: &[SocketAddr], local: &[SocketAddr]) -> Result<Vec<Pair>, Error> {
     if local.is_empty() {
         return Ok(remote.iter().map(|&address| (address, None)).collect());
     }
@@ -78,21 +98,21 @@ fn pairs(remote: &[SocketAddr], local: &[SocketAddr]) -> io::Result<Vec<Pair>> {
         .filter_map(|&address| Some((address, Some(same_family(&address)?))))
         .collect();
     if pairs.is_empty() {
-        let text = "the address given with -B is of another family than the server's";
-        return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
+        let own = local[0].ip();
+        return Err(Error::Usage(format!("-B {own}: the server has no address of this family")));
     }
     Ok(pairs)
 }
 
 /// The first connection that stands. The next address is tried when the one before has failed, or
 /// has not answered for a while.
-async fn race(pairs: Vec<Pair>) -> io::Result<TcpStream> {
+async fn race(pairs: Vec<Pair>) -> io::Result<Connected> {
     let mut waiting = pairs.into_iter();
     let mut attempts = JoinSet::new();
     let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
     loop {
         if let Some((remote, local)) = waiting.next() {
-            attempts.spawn(dial(remote, local));
+            attempts.spawn(async move { Ok((dial(remote, local).await?, remote)) });
         }
         let head_start = async {
             match waiting.len() {
@@ -102,7 +122,7 @@ async fn race(pairs: Vec<Pair>) -> io::Result<TcpStream> {
         };
         tokio::select! {
             joined = attempts.join_next() => match joined {
-                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Ok(connected))) => return Ok(connected),
                 Some(Ok(Err(error))) => last_error = error,
                 Some(Err(_)) => {}
                 None if waiting.len() == 0 => return Err(last_error),
@@ -170,7 +190,7 @@ mod tests {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let dead = closed.local_addr().expect("bound");
         drop(closed);
-        let stream = race(vec![(dead, None), (alive, None)]).await.expect("one is alive");
-        assert_eq!(stream.peer_addr().expect("connected"), alive);
+        let (stream, remote) = race(vec![(dead, None), (alive, None)]).await.expect("one is alive");
+        assert_eq!((stream.peer_addr().expect("connected"), remote), (alive, alive));
     }
 }

@@ -159,6 +159,8 @@ pub mod error_number {
     pub const FLOW_LABEL: i32 = 127;
     /// Busy with another test.
     pub const BUSY: i32 = 121;
+    /// A congestion control that the system does not have.
+    pub const SET_CONGESTION: i32 = 134;
     /// The token was refused.
     pub const AUTH: i32 = 142;
     /// No data for too long.

@@ -679,3 +679,21 @@ fn a_stock_server_that_stopped_sending_an_amount_ends_the_test() {
         assert_eq!(stopped_at, gives_up.then_some(3), "{answer:?}");
     }
 }
+
+#[test]
+fn a_measured_part_that_is_over_before_the_omitted_start_was_ended_is_reported() {
+    let limits = Limits { seconds: None, bytes: Some(1000), blocks: None };
+    let settings =
+        TestSettings { limits, omit_secs: 1, ..settings(Protocol::Tcp, Direction::Forward, 1) };
+    let mut pair = Pair::new(settings, None, None);
+    pair.run_to_running();
+    // The timer of the omitted start is late: the stream has sent everything before it fires.
+    let now = Instant::from_nanos(SECOND + 5);
+    pair.client.handle_stream(now, StreamId::from_index(0), StreamEvent::LimitReached);
+    while pair.client.poll_action().is_some() {}
+    let tally = |bytes| Tally { bytes, ..Tally::default() };
+    let sample = Sample { tally: tally(51_000), omitted: Some(tally(50_000)), tcp: None };
+    pair.client.handle_samples(now, &[sample], CpuTimes::default());
+    let summary = pair.client.accounts().summary(0).expect("a stream");
+    assert_eq!((summary.local.bytes, summary.local.duration_ns), (1000, Some(5)));
+}

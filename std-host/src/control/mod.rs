@@ -267,7 +267,9 @@ impl<'a, B: Backend> Driver<'a, B> {
             Ending::Failed(SessionError::Interrupted) => Some(cancel.error()),
             Ending::Failed(error) => Some(self.local_error.take().unwrap_or(Error::Session(error))),
         };
+        // Stock servers send it unasked once any client has asked.
         let output = self.connection.take_server_output();
+        let output = output.filter(|_| self.session.settings().server_output);
         let end = self.records.end(&self.session, output, error);
         self.tell(Progress::Ended(end));
     }

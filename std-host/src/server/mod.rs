@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::config::{Family, ServerConfig};
-use crate::connect::resolve;
+use crate::connect::{of_family, resolve};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::stream::{Listen, UdpDoor};
@@ -181,9 +181,9 @@ async fn listen_address(config: &ServerConfig) -> Result<Listen, Error> {
     let port = config.port;
     Ok(match (&config.bind, config.family) {
         (Some(name), family) => {
-            let found = resolve(name, port, family).await;
+            let found = resolve(name, port).await;
             let found = found.map_err(|error| Error::system(format!("-B {name}"), &error))?;
-            Listen::At(found[0])
+            Listen::At(of_family(name, found, family)?[0])
         }
         (None, Some(Family::V4)) => Listen::At((Ipv4Addr::UNSPECIFIED, port).into()),
         (None, Some(Family::V6)) => Listen::At((Ipv6Addr::UNSPECIFIED, port).into()),

@@ -56,6 +56,16 @@ fn server_that_refuses_at_any_point_ends_the_client() {
     meet(rows.collect());
 }
 
+/// As stock servers do it: the cookie is never read, so that the close resets the connection.
+#[test]
+fn server_that_is_busy_before_it_reads_the_cookie_is_called_busy() {
+    for _ in 0..10 {
+        let ended = run(&[Step::Send(vec![0xff])]).expect("the client ends");
+        assert_eq!(ended.code, Some(3), "{ended}");
+        assert!(ended.stderr.contains("the server is busy"), "{ended}");
+    }
+}
+
 #[test]
 fn server_with_impossible_results_ends_the_client() {
     let before = &honest_server()[..honest_server().len() - 1];
