@@ -142,10 +142,11 @@ fn finish<E: Exchange<N>>(
     answer: impl Fn(&mut Watched<E>, Instant),
 ) -> Said {
     for step in 0.. {
-        answer(&mut end, now);
         while end.owed.samples > 0 {
             end.give_samples(now, now.as_nanos() / 1000);
         }
+        // The last sample may be what asks for the output.
+        answer(&mut end, now);
         if end.finished.is_some() {
             break;
         }
