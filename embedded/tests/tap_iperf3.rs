@@ -58,6 +58,7 @@ fn whatever_a_client_did_the_next_one_is_served() {
     for options in [&["-t", "9"][..], &["-t", "9", "-R"], &["-t", "9", "-u"], &["-t", "9", "-uR"]] {
         let client = board.start_client(options);
         board.wait_for_line("test of");
+        // Data flows by then: no line tells when.
         sleep(Duration::from_millis(300));
         // Ends it without a goodbye: the system closes its connections.
         drop(client);
@@ -75,6 +76,7 @@ fn a_second_client_is_told_that_the_server_is_busy() {
     let board = Board::start("10.0.2.2/24", "10.0.2.15/24");
     let first = board.start_client(&["-t", "2"]);
     board.wait_for_line("test of");
+    // The first test runs by then: no line tells when.
     sleep(Duration::from_millis(300));
     let second = board.start_client(&["-t", "1"]).wait(LIMIT).expect("it is told at once");
     let document = second.document().expect("a document");

@@ -43,16 +43,7 @@ pub(crate) fn broken(settings: TestSettings, end: End, error: Error) -> Vec<Prog
 
 /// The last event of a test that came to nothing.
 pub(crate) fn failed(error: Error) -> Progress {
-    Progress::Ended(Arc::new(TestEnd {
-        streams: Vec::new(),
-        local_cpu: CpuUse::default(),
-        remote_cpu: None,
-        local_congestion: None,
-        remote_congestion: None,
-        file: None,
-        server_output: None,
-        error: Some(error),
-    }))
+    Progress::Ended(Arc::new(TestEnd::failed(error)))
 }
 
 pub(crate) fn connected(settings: TestSettings, end: End) -> Progress {
