@@ -26,7 +26,7 @@ use crate::config::ClientConfig;
 use crate::connect::connect;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
 use crate::error::{Error, words};
-use crate::observe::{Cancel, Observer};
+use crate::observe::{Cancel, DebugLog, Observer};
 use crate::report::{Connection, Interval, Progress, TestEnd, TestStart, Warning};
 use crate::stream::{DataSocket, SocketOptions, connect_tcp, connect_udp};
 use crate::sys;
@@ -305,6 +305,10 @@ impl Observer for Recorder<'_> {
             _ => {}
         }
         self.observer.handle(progress);
+    }
+
+    fn debug_log(&self) -> Option<DebugLog> {
+        self.observer.debug_log()
     }
 }
 

@@ -51,6 +51,7 @@ mod connect;
 mod control;
 pub mod error;
 pub mod observe;
+pub mod process;
 pub mod report;
 pub mod server;
 mod stream;

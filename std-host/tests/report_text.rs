@@ -85,7 +85,7 @@ impl Recording {
             ("tcp-timestamps-custom", End::Server) => "2026-11-30_21:31:58|".len(),
             _ => 0,
         };
-        let lines = self.content.replace("iperf 3.21+\n", &format!("{}\n", version()));
+        let lines = self.content.replace("iperf 3.21+\n", &format!("{}\n", version(false)));
         lines.split_inclusive('\n').map(|line| &line[stamp..]).collect()
     }
 

@@ -17,7 +17,8 @@ pub(crate) use super::bsd::{
     usable_buffer,
 };
 pub(crate) use super::unix::{
-    congestion, cpu_times, raise_descriptor_limit, set_keep_alive, socket_number,
+    congestion, cpu_times, exit_code, fork, is_running, leave_terminal, raise_descriptor_limit,
+    set_keep_alive, socket_number,
 };
 
 pub(crate) fn wait(

@@ -16,7 +16,8 @@ use super::unix::{
 use super::{Arrived, Interest};
 
 pub(crate) use super::unix::{
-    congestion, cpu_times, raise_descriptor_limit, set_keep_alive, socket_number,
+    congestion, cpu_times, exit_code, fork, is_running, leave_terminal, raise_descriptor_limit,
+    set_keep_alive, socket_number,
 };
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;

@@ -16,7 +16,10 @@ pub(crate) use super::bsd::{
     set_dont_fragment, set_flow_label, set_mss, set_traffic_class, share_port, unread_bytes,
     usable_buffer,
 };
-pub(crate) use super::unix::{cpu_times, raise_descriptor_limit, set_keep_alive, socket_number};
+pub(crate) use super::unix::{
+    cpu_times, exit_code, fork, is_running, leave_terminal, raise_descriptor_limit, set_keep_alive,
+    socket_number,
+};
 
 /// `poll` counts milliseconds: the last fraction of one is slept, which is as good as a wait.
 pub(crate) fn wait(

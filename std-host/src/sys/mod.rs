@@ -13,6 +13,10 @@
 //! | `wait` | blocks until the socket is ready for the interest or has failed, the wake was used, or the time is over, as exactly as the system can; may return early. Sockets are non-blocking; the caller tries again and looks at its own state |
 //! | `prepare_thread` | called once by each stream's thread: timers as exact as the system has them |
 //! | `raise_descriptor_limit` | lets the process have as many sockets as its user may allow it |
+//! | `fork` | splits the process, which has one thread |
+//! | `exit_code` | waits for a child of `fork` and tells how it ended |
+//! | `leave_terminal` | a session without a terminal, and standard streams that go nowhere |
+//! | `is_running` | whether there is a process of this number; no where nothing tells |
 //! | `cpu_times` | CPU time of the whole process |
 //! | `socket_number` | the system's number of the socket, for reports |
 //! | `tcp_stats` | the kernel's view of a TCP connection |
@@ -64,7 +68,8 @@ mod os;
 mod fallback;
 
 pub(crate) use os::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, mss, path_mtu, prepare_thread,
+    BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, exit_code, fork, is_running,
+    leave_terminal, mss, path_mtu, prepare_thread,
     raise_descriptor_limit, recv_with_destination, request_destination, set_congestion,
     set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
     set_traffic_class, set_user_timeout, share_port, socket_number, tcp_stats,
@@ -102,6 +107,16 @@ pub(crate) struct KeepAlive {
     pub(crate) interval: Option<Duration>,
     /// Unanswered questions before the connection fails.
     pub(crate) count: Option<u32>,
+}
+
+/// Which process goes on after a `fork`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "not every system can do it")]
+pub(crate) enum Forked {
+    /// The old one, with the number of its child.
+    Parent(u32),
+    /// The new one.
+    Child,
 }
 
 /// The answer of a system that lacks a capability.
