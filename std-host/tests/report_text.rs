@@ -102,6 +102,7 @@ impl Recording {
             verbose: self.name.ends_with("-verbose"),
             title: (self.name == "tcp-title-timestamps" && is_client).then(|| "MyTitle".into()),
             system_info: "Linux testhost 6.1.0 #1 SMP x86_64".into(),
+            ..TextOptions::default()
         }
     }
 
