@@ -124,6 +124,7 @@ async fn run(
         peer_port: config.port,
         cookie: cookie.to_string(),
         control_mss,
+        path_block_bytes: config.block_from_path.then_some(settings.block_bytes),
         time: SystemTime::now(),
         title: config.title.clone(),
         extra_data: config.extra_data.clone(),

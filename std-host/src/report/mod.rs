@@ -61,6 +61,8 @@ pub struct Connection {
     pub cookie: String,
     /// Segment size of the control connection, where the system tells.
     pub control_mss: Option<u32>,
+    /// UDP client: bytes of a datagram, where they were chosen to fit the path of this connection.
+    pub path_block_bytes: Option<u32>,
     /// Wall clock when the test began.
     pub time: SystemTime,
     /// The title that the client gave (`-T`).

@@ -61,8 +61,8 @@ fn program(options: &TextOptions) -> String {
 
 fn client_sizes(connection: &Connection) -> String {
     let mut text = format!("Control connection MSS {}\n", connection.control_mss.unwrap_or(0));
-    if let Some(settings) = connection.settings.filter(view::is_udp) {
-        text += &format!("Setting UDP block size to {}\n", settings.block_bytes);
+    if let Some(block_bytes) = connection.path_block_bytes {
+        text += &format!("Setting UDP block size to {block_bytes}\n");
     }
     text
 }
