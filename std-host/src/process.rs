@@ -32,8 +32,8 @@ impl PidFile {
                 message: format!("process {process}, named by {}", path.display()),
             });
         }
-        let written = create_private(&path)
-            .and_then(|mut file| write!(file, "{}", std::process::id()));
+        let written =
+            create_private(&path).and_then(|mut file| write!(file, "{}", std::process::id()));
         match written {
             Ok(()) => Ok(Self { path }),
             Err(error) => Err(Error::System {
@@ -162,7 +162,10 @@ mod tests {
         for process in [parent.as_str(), "1"] {
             fs::write(&path, process).expect("writable");
             let error = PidFile::create(&path).expect_err("it runs").to_string();
-            assert!(error.starts_with("Another instance of iperf3 appears to be running"), "{error}");
+            assert!(
+                error.starts_with("Another instance of iperf3 appears to be running"),
+                "{error}"
+            );
             assert!(error.contains(process), "{error}");
             assert_eq!(fs::read_to_string(&path).expect("it is there"), process);
         }

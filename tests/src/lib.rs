@@ -10,6 +10,9 @@
 //! | [`case`] | a client's command line, and what it asks for |
 //! | [`check`] | both documents of one test held against each other |
 //! | [`pair`] | one case between two tools, checked |
+//! | [`json`], [`text`] | what both tools print, made comparable |
+//! | [`scratch`] | a folder for the files of a test |
+//! | [`both`] | the same test by each tool with itself |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
 //! | [`rows`] | many cases at once, but not too many |
 //! | [`link`] | what a network does to packets, in virtual time and between real programs |
@@ -18,18 +21,22 @@
 //! | [`fuzzing`] | what random bytes must not do to the engine, and the corpus |
 //! | [`stack`] | how much stack the calls into the engine take |
 
+pub mod both;
 pub mod case;
 pub mod check;
 pub mod client;
 pub mod fuzzing;
+pub mod json;
 pub mod link;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 pub mod pair;
 pub mod process;
 pub mod rows;
+pub mod scratch;
 pub mod script;
 pub mod server;
 pub mod stack;
+pub mod text;
 pub mod tool;
 pub mod virtual_time;

@@ -30,9 +30,7 @@ impl Report {
     /// the error stream.
     pub(super) fn without_peer(output: &OutputConfig, error: &Error, end: End) -> Option<String> {
         match output.json_stream {
-            Some(kind) => {
-                Some(JsonStream::without_peer(stream_options(output, kind), error, end))
-            }
+            Some(kind) => Some(JsonStream::without_peer(stream_options(output, kind), error, end)),
             None if output.json => {
                 let document = JsonReport::without_peer(json_options(output), error, end);
                 Some(to_document_string(&document))

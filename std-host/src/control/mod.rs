@@ -22,7 +22,9 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::observe::{Cancel, DebugLog, Detail, Observer};
 use crate::report::json::server_output_member;
-use crate::report::{Connection as ConnectionRecord, Progress, ServerOutput, SocketBuffers, Warning};
+use crate::report::{
+    Connection as ConnectionRecord, Progress, ServerOutput, SocketBuffers, Warning,
+};
 use crate::stream::{DataSocket, Payload, Streams};
 use crate::sys;
 use connection::Connection;

@@ -68,11 +68,10 @@ mod fallback;
 
 pub(crate) use os::{
     BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, exit_code, fork, is_running,
-    leave_terminal, mss, path_mtu, prepare_thread,
-    raise_descriptor_limit, recv_with_destination, request_destination, set_congestion,
-    set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
-    set_traffic_class, set_user_timeout, share_port, socket_number, tcp_stats,
-    unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    leave_terminal, mss, path_mtu, prepare_thread, raise_descriptor_limit, recv_with_destination,
+    request_destination, set_congestion, set_dont_fragment, set_flow_label, set_keep_alive,
+    set_max_pacing_rate, set_mss, set_traffic_class, set_user_timeout, share_port, socket_number,
+    tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 pub(crate) use crate::config::KeepAlive;

@@ -11,9 +11,9 @@ use socket2::Socket;
 use super::{Arrived, Interest, unsupported};
 
 pub(crate) use super::fallback::{
-    BUFFER_LIMITS, SEND_FLAGS, congestion, exit_code, fork, is_running, leave_terminal, prepare_thread, raise_descriptor_limit, set_congestion,
-    set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss, share_port, tcp_stats,
-    unacknowledged_bytes, usable_buffer,
+    BUFFER_LIMITS, SEND_FLAGS, congestion, exit_code, fork, is_running, leave_terminal,
+    prepare_thread, raise_descriptor_limit, set_congestion, set_flow_label, set_keep_alive,
+    set_max_pacing_rate, set_mss, share_port, tcp_stats, unacknowledged_bytes, usable_buffer,
 };
 pub(crate) use native::{Wake, cpu_times};
 

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use linerate_core::test::{End, Role};
 
 use super::{
-    Interval, Progress, ServerOutput, Stamps, StreamInterval, TestEnd, TestStart, UnitFormat, json, view,
+    Interval, Progress, ServerOutput, Stamps, StreamInterval, TestEnd, TestStart, UnitFormat, json,
+    view,
 };
 use lines::{Label, Tag};
 
