@@ -63,7 +63,9 @@ pub(super) fn check_username(name: &str) -> Result<(), String> {
         return Err(format!("\"{shown}\": iperf3 servers take no user name with a blank in it"));
     }
     if name.contains(',') || name.starts_with('#') {
-        return Err(format!("\"{shown}\": a users file has no place for a comma, or a # at the start"));
+        return Err(format!(
+            "\"{shown}\": a users file has no place for a comma, or a # at the start"
+        ));
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ impl Gate {
             Error::Usage(format!("--rsa-private-key-path {path} {problem}"))
         })?;
         Users::read(users).map_err(|error| {
-            let text = error_text::text(error_number::SERVER_AUTH_USERS).unwrap_or_default();
+            let text = error_text::text(error_number::USERS_FILE).unwrap_or_default();
             let (path, words) = (users.display(), words(&error));
             Error::Usage(format!("--authorized-users-path {path}: {text}: {words}"))
         })?;
@@ -189,7 +189,9 @@ mod tests {
                 Ok(guest) => assert_eq!(guest, Guest { user: "mario".into(), behind_secs: behind }),
                 Err((user, failure)) => {
                     assert_eq!(user.as_deref(), Some("mario"));
-                    assert!(matches!(failure, Failure::Skew { most_secs, .. } if most_secs == threshold));
+                    assert!(
+                        matches!(failure, Failure::Skew { most_secs, .. } if most_secs == threshold)
+                    );
                 }
             }
         }
@@ -240,8 +242,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn every_refusal_leaves_after_the_same_time() {
         let gate = Gate::open(&config(Padding::Oaep, 10)).expect("recorded files");
-        let tokens =
-            [None, Some("no base64".to_owned()), Some(recorded("token_oaep_sha1")), Some(token("luigi", "x"))];
+        let tokens = [
+            None,
+            Some("no base64".to_owned()),
+            Some(recorded("token_oaep_sha1")),
+            Some(token("luigi", "x")),
+        ];
         for token in tokens {
             let arrived = Instant::now();
             let refused = gate.admit(token, IpAddr::from([192, 0, 2, 7])).await;

@@ -6,11 +6,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use rsa::pkcs1;
 use rsa::pkcs8::PrivateKeyInfoRef;
 use rsa::pkcs8::der::Decode;
 use rsa::pkcs8::spki::{ObjectIdentifier, SubjectPublicKeyInfoRef};
 use rsa::traits::PublicKeyParts;
-use rsa::pkcs1;
 
 use super::pem::{self, PemProblem};
 use crate::error::words;
@@ -115,7 +115,9 @@ fn is_of_size(modulus: &[u8]) -> Result<(), KeyProblem> {
 fn read(path: &Path) -> Result<String, KeyProblem> {
     let failed = |error: io::Error| KeyProblem::Unreadable(words(&error));
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).map_err(failed)?;
+    File::open(path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
+        .map_err(failed)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -207,7 +209,8 @@ mod tests {
     fn file_that_cannot_be_read_says_why() {
         let missing = PrivateKey::read(Path::new("no/such/key")).expect_err("not there");
         assert_eq!(missing.to_string(), "No such file or directory");
-        let directory = PublicKey::read(Path::new(env!("CARGO_MANIFEST_DIR"))).expect_err("no file");
+        let directory =
+            PublicKey::read(Path::new(env!("CARGO_MANIFEST_DIR"))).expect_err("no file");
         assert!(matches!(directory, KeyProblem::Unreadable(_)));
     }
 }

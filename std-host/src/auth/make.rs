@@ -42,15 +42,21 @@ pub fn make_keys(bits: usize, files: &KeyFiles) -> Result<(), Error> {
         let (least, most) = (KEY_BITS.start(), KEY_BITS.end());
         return Err(Error::Usage(format!("--bits {bits}: must be {least} to {most}")));
     }
-    let failed = |what| move |_| Error::Usage(format!("cannot {what} a key of {bits} bits"));
-    let key = rsa::PrivateKey::new(&mut SysRng, bits).map_err(failed("make"))?;
-    let private = key.to_pkcs8_pem(LineEnding::LF).map_err(|_| Error::Usage("".into()))?;
-    let public = key.as_public_key().to_public_key_pem(LineEnding::LF).map_err(|_| Error::Usage("".into()))?;
+    let (private, public) = new_pair(bits)
+        .ok_or_else(|| Error::Usage(format!("--bits {bits}: no key of this size can be made")))?;
     write_new(&files.private, private.as_bytes(), Readers::Owner)?;
     write_new(&files.public, public.as_bytes(), Readers::Everybody).inspect_err(|_| {
         // Half a pair is of no use, and would be in the way of the next try.
         let _ = std::fs::remove_file(&files.private);
     })
+}
+
+/// The private and the public key as texts.
+fn new_pair(bits: usize) -> Option<(String, String)> {
+    let key = rsa::PrivateKey::new(&mut SysRng, bits).ok()?;
+    let private = key.to_pkcs8_pem(LineEnding::LF).ok()?;
+    let public = key.as_public_key().to_public_key_pem(LineEnding::LF).ok()?;
+    Some((private.to_string(), public))
 }
 
 /// The line of a users file that lets this user in with this password.

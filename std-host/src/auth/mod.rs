@@ -11,6 +11,8 @@ mod refusal;
 mod token;
 mod users;
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 #[cfg(test)]
 mod samples;
 
@@ -19,3 +21,12 @@ pub(crate) use gate::Gate;
 pub use gate::Guest;
 pub use make::{KeyFiles, add_user, make_keys, user_line};
 pub use refusal::{Failure, Refusal};
+
+/// The time of a login: whole seconds since 1970, as iperf3 counts them.
+fn unix_seconds(time: SystemTime) -> i64 {
+    let seconds = match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_secs().try_into().ok(),
+        Err(before) => i64::try_from(before.duration().as_secs()).ok().map(|secs| -secs),
+    };
+    seconds.unwrap_or(i64::MAX)
+}

@@ -92,7 +92,11 @@ mod tests {
         let rows = [
             (None, Failure::NoToken, "192.0.2.7: the client sent no credentials"),
             (Some("mario"), Failure::WrongPassword, "192.0.2.7, user \"mario\": wrong password"),
-            (Some("\u{1b}[2Jx\n"), Failure::UnknownUser, "192.0.2.7, user \"\\u{1b}[2Jx\\n\": no such user"),
+            (
+                Some("\u{1b}[2Jx\n"),
+                Failure::UnknownUser,
+                "192.0.2.7, user \"\\u{1b}[2Jx\\n\": no such user",
+            ),
             (
                 Some("mario"),
                 skew,

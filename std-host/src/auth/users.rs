@@ -84,7 +84,8 @@ fn from_hex(hex: &[u8]) -> Option<Hash> {
         .iter()
         .map(|&digit| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
         .collect::<Option<_>>()?;
-    let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+    let bytes: Vec<u8> =
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
     if digits.len() == 64 { bytes.try_into().ok() } else { None }
 }
 
