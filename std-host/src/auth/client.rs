@@ -26,7 +26,7 @@ impl Login {
         check_password(password).map_err(Error::Usage)?;
         let path = public_key.display();
         let key = PublicKey::read(public_key)
-            .map_err(|problem| Error::Usage(format!("--rsa-public-key-path {path} {problem}")))?;
+            .map_err(|problem| Error::Usage(format!("--rsa-public-key-path {path}: {problem}")))?;
         let (bytes, most) = (username.len() + password.len(), most_bytes(&key, *padding));
         if bytes > most {
             let bits = key.bits();

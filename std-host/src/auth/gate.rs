@@ -58,7 +58,7 @@ impl Gate {
         let LoginConfig { private_key, users, time_skew, padding } = config;
         let key = PrivateKey::read(private_key).map_err(|problem| {
             let path = private_key.display();
-            Error::Usage(format!("--rsa-private-key-path {path} {problem}"))
+            Error::Usage(format!("--rsa-private-key-path {path}: {problem}"))
         })?;
         Users::read(users).map_err(|error| {
             let text = error_text::text(error_number::USERS_FILE).unwrap_or_default();

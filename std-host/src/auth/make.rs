@@ -59,12 +59,20 @@ fn new_pair(bits: usize) -> Option<(String, String)> {
     Some((private.to_string(), public))
 }
 
+/// Looks whether a user can have this name, before anybody types a password for it.
+///
+/// # Errors
+/// [`Error::Usage`] when iperf3 servers could not read it.
+pub fn check_name(name: &str) -> Result<(), Error> {
+    check_username(name).map_err(Error::Usage)
+}
+
 /// The line of a users file that lets this user in with this password.
 ///
 /// # Errors
 /// [`Error::Usage`] when iperf3 servers could not read the name or the password.
 pub fn user_line(name: &str, password: &str) -> Result<String, Error> {
-    check_username(name).map_err(Error::Usage)?;
+    check_name(name)?;
     check_password(password).map_err(Error::Usage)?;
     Ok(format!("{name},{}\n", to_hex(&hash(name.as_bytes(), password.as_bytes()))))
 }
@@ -72,15 +80,15 @@ pub fn user_line(name: &str, password: &str) -> Result<String, Error> {
 /// Adds a user to a users file, which is made if it is not there.
 ///
 /// # Errors
-/// As [`user_line`]; [`Error::Usage`] as well when the file knows the user, [`Error::System`] when
-/// it cannot be read or written.
+/// As [`user_line`]; [`Error::System`] when the file knows the user already, or cannot be read or
+/// written.
 pub fn add_user(file: &Path, name: &str, password: &str) -> Result<(), Error> {
     let mut line = user_line(name, password)?;
     let failed = |error: io::Error| Error::system(file.display().to_string(), &error);
     match Users::read(file) {
         Ok(users) if users.knows(name.as_bytes()) => {
-            let file = file.display();
-            return Err(Error::Usage(format!("{file} has the user \"{name}\" already")));
+            let message = format!("has the user \"{name}\" already");
+            return Err(Error::System { what: file.display().to_string(), message });
         }
         Ok(users) if users.lacks_line_end() => line.insert(0, '\n'),
         Ok(_) => {}
@@ -117,4 +125,95 @@ fn create_new(path: &Path, readers: Readers) -> io::Result<File> {
 #[cfg(not(unix))]
 fn create_new(path: &Path, _: Readers) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::{PrivateKey, PublicKey};
+    use super::*;
+
+    /// A folder of its own for one test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).expect("a folder for temporary files");
+            Self(path)
+        }
+
+        fn prefix(&self, name: &str) -> String {
+            self.0.join(name).display().to_string()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn new_keys_are_a_pair_and_nothing_is_overwritten() {
+        let folder = Folder::new("linerate-keys");
+        let files = KeyFiles::new(&folder.prefix("lab"));
+        make_keys(1024, &files).expect("an empty folder");
+        let private = PrivateKey::read(&files.private).expect("own key");
+        let public = PublicKey::read(&files.public).expect("own key");
+        assert_eq!(private.0.to_public_key(), public.0);
+        let before = std::fs::read(&files.private).expect("own file");
+        let message = make_keys(1024, &files).expect_err("both are there").to_string();
+        assert!(message.contains("lab-private.pem: File exists"), "{message}");
+        std::fs::remove_file(&files.private).expect("own file");
+        assert!(make_keys(1024, &files).is_err(), "the public one is there");
+        assert!(!files.private.exists(), "no half of a pair stays");
+        assert!(before.starts_with(b"-----BEGIN PRIVATE KEY-----\n"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn private_key_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = Folder::new("linerate-mode");
+        let files = KeyFiles::new(&folder.prefix("lab"));
+        make_keys(1024, &files).expect("an empty folder");
+        let mode = files.private.metadata().expect("own file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn key_of_a_size_that_no_server_takes_is_not_made() {
+        for bits in [0, 512, 1023, 8193, 1 << 20] {
+            let made = make_keys(bits, &KeyFiles::new("never"));
+            let message = made.expect_err("wrong size").to_string();
+            assert_eq!(message, format!("--bits {bits}: must be 1024 to 8192"));
+        }
+    }
+
+    #[test]
+    fn users_are_added_each_on_a_line_and_once() {
+        let folder = Folder::new("linerate-users");
+        let file = folder.0.join("users.csv");
+        add_user(&file, "mario", "rossi").expect("a new file");
+        add_user(&file, "luigi", "verdi").expect("another user");
+        let twice = add_user(&file, "mario", "verdi").expect_err("known").to_string();
+        assert!(twice.ends_with("users.csv: has the user \"mario\" already"), "{twice}");
+        let text = std::fs::read_to_string(&file).expect("own file");
+        assert_eq!(text.lines().count(), 2);
+        std::fs::write(&file, text.trim_end()).expect("own file");
+        add_user(&file, "carlo", "neri").expect("a file without an end of its line");
+        let users = Users::read(&file).expect("own file");
+        for (name, password) in [("mario", "rossi"), ("luigi", "verdi"), ("carlo", "neri")] {
+            assert_eq!(users.check(name.as_bytes(), password.as_bytes()), Ok(()));
+        }
+    }
+
+    #[test]
+    fn user_that_iperf3_could_not_read_is_not_made() {
+        for (name, password) in
+            [("a b", "x"), ("a,b", "x"), ("#a", "x"), ("", "x"), ("a", ""), ("a", "x y")]
+        {
+            assert!(matches!(user_line(name, password), Err(Error::Usage(_))), "{name} {password}");
+        }
+    }
 }

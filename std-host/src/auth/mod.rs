@@ -19,7 +19,7 @@ mod samples;
 pub(crate) use client::Login;
 pub(crate) use gate::Gate;
 pub use gate::Guest;
-pub use make::{KeyFiles, add_user, make_keys, user_line};
+pub use make::{KeyFiles, add_user, check_name, make_keys, user_line};
 pub use refusal::{Failure, Refusal};
 
 /// The time of a login: whole seconds since 1970, as iperf3 counts them.

@@ -3,6 +3,7 @@
 //! the wording of limits equal iperf3 3.21; the help is our own.
 
 mod args;
+mod auth;
 mod calibrate;
 mod output;
 mod problem;
@@ -20,11 +21,13 @@ use std::path::Path;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
+pub use auth::AuthConfig;
 pub use calibrate::CalibrateConfig;
 pub use output::{JsonStreamKind, OutputConfig};
 pub use process::ProcessConfig;
 
 use self::args::Args;
+use self::auth::AuthArgs;
 use self::calibrate::CalibrateArgs;
 use self::problem::Problem;
 use crate::config::{ClientConfig, ServerConfig};
@@ -39,6 +42,8 @@ pub enum Command {
     Client(ClientConfig, OutputConfig, ProcessConfig),
     /// Serve tests.
     Server(ServerConfig, OutputConfig, ProcessConfig),
+    /// Make keys or users for a server's logins.
+    Auth(AuthConfig),
     /// Measure this host itself.
     Calibrate(CalibrateConfig),
 }
@@ -81,8 +86,13 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
     let program = program_name(args.next());
     let words: Vec<OsString> = args.collect();
 
-    if words.first().is_some_and(|word| word == CALIBRATE) {
-        return calibrate(&words[1..], &program);
+    if let Some(word) = words.first() {
+        if word == CALIBRATE {
+            return calibrate(&words[1..], &program);
+        }
+        if word == AUTH {
+            return auth(&words[1..], &program);
+        }
     }
     let mut command = args::command(&program);
     let matches = match command.try_get_matches_from_mut(&words) {
@@ -93,6 +103,27 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
         .map_err(|error| stop(&error, &command, &words, &program))?;
     resolve::resolve(args, &command, &matches, &program)
         .map_err(|problem| problem.into_stop(&program))
+}
+
+fn auth(words: &[OsString], program: &str) -> Result<Command, Stop> {
+    let mut command = AuthArgs::command().bin_name(format!("{program} {AUTH}"));
+    let matches = command.try_get_matches_from_mut(words);
+    let args = matches.and_then(|matches| AuthArgs::from_arg_matches(&matches));
+    args.map(|args| Command::Auth(args.into())).map_err(|error| {
+        let of_two = words.first().and_then(|word| command.find_subcommand(word));
+        match (error.kind(), of_two) {
+            (
+                ErrorKind::MissingSubcommand
+                | ErrorKind::InvalidSubcommand
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+                _,
+            ) => Problem::new(AUTH, "must be followed by keys or user").into_stop(program),
+            (ErrorKind::MissingRequiredArgument, _) => {
+                Problem::new("auth user", "needs a value (NAME)").into_stop(program)
+            }
+            (_, of_two) => stop(&error, of_two.unwrap_or(&command), words, program),
+        }
+    })
 }
 
 fn calibrate(words: &[OsString], program: &str) -> Result<Command, Stop> {
@@ -136,6 +167,7 @@ fn version(program: &str) -> String {
     )
 }
 
+const AUTH: &str = "auth";
 const CALIBRATE: &str = "calibrate";
 const DEFAULT_PROGRAM: &str = "linerate";
 /// Started under this name, the command prints what iperf3 would and nothing else.

@@ -24,7 +24,7 @@ pub(super) fn command(program: &str) -> clap::Command {
     Args::command()
         .bin_name(program)
         .override_usage(format!(
-            "{program} -s [OPTIONS]\n       {program} -c HOST [OPTIONS]\n       {program} calibrate"
+            "{program} -s [OPTIONS]\n       {program} -c HOST [OPTIONS]\n       {program} auth\n       {program} calibrate"
         ))
         .mut_arg("explain", |arg| arg.hide(program == super::IPERF3_PROGRAM))
 }
