@@ -11,8 +11,8 @@ use linerate_core::protocol::error_text;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
 use linerate_core::session::{
-    Client as ClientExchange, ClientConfig as SessionConfig, ClientSession, Deadlines, StreamEvent,
-    Transmit,
+    Client as ClientExchange, ClientConfig as SessionConfig, ClientSession, Deadlines, Phase,
+    SessionError, StreamEvent, Transmit,
 };
 use linerate_core::test::{End, Protocol, StreamId};
 use linerate_core::time::Instant;
@@ -264,6 +264,15 @@ impl<'a> Backend for Dialler<'a> {
                     message: words(&error),
                 })
             }
+        }
+    }
+
+    fn explain(&self, error: SessionError) -> Error {
+        match error {
+            SessionError::ControlClosed(Phase::Preparing) if self.config.credentials.is_some() => {
+                Error::LoginUnanswered
+            }
+            _ => Error::Session(error),
         }
     }
 }

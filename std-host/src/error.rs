@@ -45,6 +45,9 @@ pub enum Error {
         /// By what, such as a signal, if that was said.
         by: Option<String>,
     },
+    /// Client: the server closed the connection once it had the credentials. Many releases of iperf3
+    /// refuse a login without a word.
+    LoginUnanswered,
     /// Server: a client was refused that did not log in as it should. The client hears no reason.
     Login(auth::Refusal),
     /// The control exchange ended before its time; who is at fault is in the value.
@@ -84,7 +87,7 @@ impl Error {
             Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
             Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
             Self::Interrupted { .. } => ExitCode::Aborted,
-            Self::Login(_) => ExitCode::Authentication,
+            Self::Login(_) | Self::LoginUnanswered => ExitCode::Authentication,
             Self::Session(error) => session_exit_code(error),
         }
     }
@@ -147,6 +150,12 @@ impl fmt::Display for Error {
             Self::Login(refusal) => {
                 write!(f, "{}: {refusal}", ServerError::new(error_number::AUTH))
             }
+            Self::LoginUnanswered => write!(
+                f,
+                "{}: the server has the credentials and closed the connection, which is how many \
+                 iperf3 servers refuse them",
+                ServerError::new(error_number::AUTH)
+            ),
             Self::Session(error) => error.fmt(f),
         }
     }
