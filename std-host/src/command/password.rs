@@ -5,6 +5,8 @@ use std::io::{self, BufRead, IsTerminal};
 
 use linerate::error::Error;
 
+use super::signals;
+
 /// The password of a login.
 ///
 /// # Errors
@@ -37,8 +39,13 @@ fn from_environment() -> Result<Option<String>, Error> {
     password.transpose()
 }
 
+/// On Ctrl-C the terminal gets its echo back before anything ends.
 fn prompt(text: &str) -> Result<String, Error> {
-    rpassword::prompt_password(text).map_err(|error| unread(&error))
+    let read = signals::without_interrupt(|| rpassword::prompt_password(text));
+    read.flatten().map_err(|error| match error.kind() {
+        io::ErrorKind::Interrupted => Error::Interrupted { by: None },
+        _ => unread(&error),
+    })
 }
 
 fn line(input: impl BufRead) -> Result<String, Error> {
