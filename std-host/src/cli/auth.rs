@@ -1,8 +1,13 @@
 //! The words after `linerate auth`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use super::problem::Problem;
+use super::{AUTH, Stop, stop};
 
 /// What `linerate auth` is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +76,30 @@ enum What {
 fn bits(text: &str) -> Result<usize, String> {
     let bits = text.parse().ok().filter(|bits| (1024..=8192).contains(bits));
     bits.ok_or_else(|| "the size of a key must be 1024 to 8192 bits".into())
+}
+
+/// Reads the words after `auth`.
+///
+/// # Errors
+/// [`Stop`] when help is asked for, or when the words cannot be used.
+pub(super) fn parse(words: &[OsString], program: &str) -> Result<AuthConfig, Stop> {
+    let mut command = AuthArgs::command().bin_name(format!("{program} {AUTH}"));
+    let matches = command.try_get_matches_from_mut(words);
+    let args = matches.and_then(|matches| AuthArgs::from_arg_matches(&matches));
+    args.map(AuthConfig::from).map_err(|error| match error.kind() {
+        ErrorKind::MissingSubcommand
+        | ErrorKind::InvalidSubcommand
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Problem::new(AUTH, "must be followed by keys or user").into_stop(program)
+        }
+        ErrorKind::MissingRequiredArgument => {
+            Problem::new("auth user", "needs a value (NAME)").into_stop(program)
+        }
+        _ => {
+            let of_two = words.first().and_then(|word| command.find_subcommand(word));
+            stop(&error, of_two.unwrap_or(&command), words, program)
+        }
+    })
 }
 
 impl From<AuthArgs> for AuthConfig {
