@@ -94,7 +94,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::keys::PrivateKey;
-    use super::super::samples::PRIVATE;
+    use super::super::samples::{PRIVATE, not_there};
     use super::*;
 
     fn credentials(username: &str, password: &str) -> Credentials {
@@ -155,6 +155,6 @@ mod tests {
         let mut credentials = credentials("mario", "rossi");
         credentials.public_key = "no/such.pem".into();
         let message = Login::new(&credentials).err().expect("no key").to_string();
-        assert_eq!(message, "--rsa-public-key-path no/such.pem: No such file or directory");
+        assert_eq!(message, format!("--rsa-public-key-path no/such.pem: {}", not_there()));
     }
 }

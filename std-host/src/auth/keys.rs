@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn file_that_cannot_be_read_says_why() {
         let missing = PrivateKey::read(Path::new("no/such/key")).expect_err("not there");
-        assert_eq!(missing.to_string(), "No such file or directory");
+        assert_eq!(missing.to_string(), samples::not_there());
         let directory =
             PublicKey::read(Path::new(env!("CARGO_MANIFEST_DIR"))).expect_err("no file");
         assert!(matches!(directory, KeyProblem::Unreadable(_)));

@@ -5,6 +5,11 @@
 pub(super) const PRIVATE: &str = include_str!("../../../tests/recorded/auth-private.pem");
 pub(super) const PUBLIC: &str = include_str!("../../../tests/recorded/auth-public.pem");
 
+/// What this system says about a file that is not there.
+pub(super) fn not_there() -> String {
+    crate::error::words(&std::fs::File::open("no/such/file").expect_err("it is not there"))
+}
+
 /// One value of the recorded vector, by its key.
 pub(super) fn recorded(key: &str) -> String {
     let vector = include_str!("../../../tests/recorded/auth-vector.json");
