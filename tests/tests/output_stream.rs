@@ -130,3 +130,24 @@ fn lines_of_several_tests_at_once_tell_their_test() {
     assert_eq!((unnumbered[0], unnumbered.last()), ("start", Some(&"end")));
     assert_eq!(unnumbered.iter().filter(|event| **event == "error").count(), 1, "{unnumbered:?}");
 }
+
+/// 128 streams and ten intervals are more than iperf3's own limits let through.
+#[test]
+fn a_servers_large_document_comes_whole_to_its_client() {
+    let run = Run {
+        client: "-P 128 -t 1 -b 200K -l 1K -J --get-server-output",
+        server: "-J -i 0.1",
+        stopped: None,
+    };
+    let outcome = run.by(Tool::Linerate, "127.0.0.1").expect("it ends");
+    let document = strict(&outcome.client.stdout).expect("one document");
+    assert!(document["error"].is_null(), "{}", document["error"]);
+    let output = &document["server_output_json"];
+    let intervals = output["intervals"].as_array().expect("an array");
+    assert!(intervals.len() >= 9, "{}", intervals.len());
+    for interval in &intervals[..9] {
+        assert_eq!(interval["streams"].as_array().map(Vec::len), Some(128));
+    }
+    assert!(output.to_string().len() > 200_000, "{}", output.to_string().len());
+    assert_eq!(output["end"]["streams"].as_array().map(Vec::len), Some(128));
+}

@@ -13,11 +13,11 @@ use linerate_core::test::End;
 
 use super::console::Console;
 use super::printer::Report;
-use super::{block_on, open_console, signals, tell_failure};
+use super::{block_on, open_console, password, signals, tell_failure};
 
 /// Runs the test and says how it ended.
 pub(crate) fn client(
-    config: ClientConfig,
+    mut config: ClientConfig,
     output: OutputConfig,
     process: ProcessConfig,
 ) -> ExitCode {
@@ -25,14 +25,24 @@ pub(crate) fn client(
         Ok(console) => console,
         Err(code) => return code,
     };
-    let ran = process.pidfile.map(PidFile::create).transpose().and_then(|pid_file| {
-        let pid_file = pid_file.map(Arc::new);
-        block_on(async { Ok(run(&config, &output, &console, pid_file).await) })
-    });
+    let ran = ask_password(&mut config)
+        .and_then(|()| process.pidfile.map(PidFile::create).transpose())
+        .and_then(|pid_file| {
+            let pid_file = pid_file.map(Arc::new);
+            block_on(async { Ok(run(&config, &output, &console, pid_file).await) })
+        });
     ran.unwrap_or_else(|error| {
         tell_failure(&console, &output, &error, End::Client);
         error.exit_code()
     })
+}
+
+/// A login's password is not on the command line, where other users would see it.
+fn ask_password(config: &mut ClientConfig) -> Result<(), Error> {
+    if let Some(credentials) = &mut config.credentials {
+        credentials.password = password::read()?;
+    }
+    Ok(())
 }
 
 async fn run(

@@ -1,9 +1,11 @@
 //! Runs what the command line says and prints what the library tells. Everything that touches the
 //! terminal, signals or the exit code is here.
 
+mod auth;
 mod calibrate;
 mod client;
 mod console;
+mod password;
 mod printer;
 mod server;
 mod signals;
@@ -17,6 +19,7 @@ use linerate::system_info::allow_many_sockets;
 use linerate_core::test::End;
 use tokio::runtime::Builder;
 
+pub(crate) use auth::auth;
 pub(crate) use calibrate::calibrate;
 pub(crate) use client::client;
 pub(crate) use console::exit_code;
