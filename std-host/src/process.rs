@@ -88,16 +88,22 @@ pub struct Readiness(PipeWriter);
 /// it is ready, the same terminal; the other waits for that, or for its end.
 ///
 /// # Errors
-/// [`Error::System`] when the system cannot do it.
+/// [`Error::System`] when the system fails to, [`Error::Usage`] when it has no daemons.
 pub fn detach() -> Result<Detached, Error> {
-    let failed = |error| Error::system("unable to become a daemon", &error);
-    let (reader, writer) = io::pipe().map_err(failed)?;
-    match sys::fork().map_err(failed)? {
+    let (reader, writer) = io::pipe().map_err(cannot_detach)?;
+    match sys::fork().map_err(cannot_detach)? {
         Forked::Parent(child) => {
             drop(writer);
             Ok(Detached::Starter(wait(reader, child)))
         }
         Forked::Child => Ok(Detached::Daemon(Readiness(writer))),
+    }
+}
+
+fn cannot_detach(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::Unsupported => Error::Usage(NO_DAEMONS.into()),
+        _ => Error::system("unable to become a daemon", &error),
     }
 }
 
@@ -116,14 +122,15 @@ impl Readiness {
     /// # Errors
     /// [`Error::System`] when the terminal cannot be left.
     pub fn tell(mut self) -> Result<(), Error> {
-        let failed = |error| Error::system("unable to become a daemon", &error);
-        sys::leave_terminal().map_err(failed)?;
+        sys::leave_terminal().map_err(cannot_detach)?;
         // A starter that was killed meanwhile does not stop the daemon.
         let _ = self.0.write_all(&[1]);
         Ok(())
     }
 }
 
+const NO_DAEMONS: &str = "-D: this system has no daemons; start the server as a service, or in a \
+    window of its own";
 /// iperf3's words, which scripts look for.
 const ANOTHER_RUNS: &str = "Another instance of iperf3 appears to be running";
 
