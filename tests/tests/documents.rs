@@ -141,7 +141,9 @@ fn documents_of_clients_without_a_server_have_the_keys_of_iperf3s() {
     ] {
         let theirs = lenient(&run(Tool::Iperf3, port, options)).expect("a document");
         let ours = strict(&run(Tool::Linerate, port, options).stdout).expect("a document");
-        assert_eq!(theirs["error"], ours["error"], "{name}");
+        let error = |document: &Value| document["error"].as_str().unwrap_or_default().to_owned();
+        // Where iperf3 says that a connection closed, ours goes on and says when.
+        assert!(error(&ours).starts_with(&error(&theirs)), "{name}: {theirs} {ours}");
         // One that refuses may let the client connect its streams before, and then iperf3's document
         // holds sockets of a test that never began.
         if name == "busy" {

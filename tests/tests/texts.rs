@@ -47,20 +47,23 @@ fn texts_are_those_of_iperf3() {
     if !Tool::Iperf3.is_here() {
         return;
     }
-    run_all(MODES, |&(client, server)| {
-        let run = Run { client, server, stopped: None };
-        let (iperf3, linerate) = run.both("127.0.0.1")?;
-        for end in [End::Client, End::Server] {
-            let (theirs, ours) = (iperf3.of(end), linerate.of(end));
-            let name = format!("`{client}` with `{server}`, {end:?}");
-            compare(&name, &theirs.stdout, &ours.stdout)?;
-            compare(&format!("{name}, error stream"), &theirs.stderr, &ours.stderr)?;
-            if theirs.code != ours.code {
-                return Err(format!("{name}: exit codes {:?} and {:?}", theirs.code, ours.code));
-            }
+    // On a machine that is busy elsewhere an interval comes late and is cut in two: then once more.
+    run_all(MODES, |mode| one_mode(mode).or_else(|_| one_mode(mode)));
+}
+
+fn one_mode(&(client, server): &(&str, &str)) -> Result<(), String> {
+    let run = Run { client, server, stopped: None };
+    let (iperf3, linerate) = run.both("127.0.0.1")?;
+    for end in [End::Client, End::Server] {
+        let (theirs, ours) = (iperf3.of(end), linerate.of(end));
+        let name = format!("`{client}` with `{server}`, {end:?}");
+        compare(&name, &theirs.stdout, &ours.stdout)?;
+        compare(&format!("{name}, error stream"), &theirs.stderr, &ours.stderr)?;
+        if theirs.code != ours.code {
+            return Err(format!("{name}: exit codes {:?} and {:?}", theirs.code, ours.code));
         }
-        Ok(())
-    });
+    }
+    Ok(())
 }
 
 #[test]
