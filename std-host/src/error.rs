@@ -116,6 +116,7 @@ const fn session_exit_code(error: &SessionError) -> ExitCode {
         | SessionError::ControlClosed(_)
         | SessionError::TimedOut(_)
         | SessionError::StreamsLost
+        | SessionError::File { .. }
         | SessionError::Stream { .. } => ExitCode::Partial,
     }
 }

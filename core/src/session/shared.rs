@@ -216,9 +216,9 @@ impl<const N: usize> Shared<N> {
     pub(super) fn on_running_stream(&mut self, now: Instant, id: StreamId, event: StreamEvent) {
         let state = match event {
             StreamEvent::LimitReached => StreamState::LimitReached,
-            StreamEvent::Closed
-            | StreamEvent::Failed { .. }
-            | StreamEvent::FileFailed { .. } => StreamState::Closed,
+            StreamEvent::Closed | StreamEvent::Failed { .. } | StreamEvent::FileFailed { .. } => {
+                StreamState::Closed
+            }
             StreamEvent::Connected => return,
         };
         self.accounts.set_state(id, state);

@@ -54,8 +54,11 @@ pub fn warning_text(warning: &Warning) -> String {
         Warning::Unsupported { option, reason } => {
             format!("{option} has no effect here: {reason}")
         }
-        Warning::StreamLost { id } => {
+        Warning::StreamLost { id, reason: None } => {
             format!("stream {} broke, the others go on", id.number())
+        }
+        Warning::StreamLost { id, reason: Some(reason) } => {
+            format!("stream {} broke, the others go on: {reason}", id.number())
         }
     }
 }
@@ -196,7 +199,11 @@ mod tests {
                 Warning::Unsupported { option: "-Z", reason: "no sendfile".into() },
                 &["-Z", "no sendfile"],
             ),
-            (Warning::StreamLost { id: StreamId::from_index(1) }, &["stream 3"]),
+            (Warning::StreamLost { id: StreamId::from_index(1), reason: None }, &["stream 3"]),
+            (
+                Warning::StreamLost { id: StreamId::from_index(0), reason: Some("reset".into()) },
+                &["stream 1", "reset"],
+            ),
         ] {
             let text = warning_text(&warning);
             for word in words {

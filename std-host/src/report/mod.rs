@@ -169,6 +169,8 @@ pub struct DiskFile {
     pub name: String,
     /// Its size at the end of the test, bytes.
     pub size_bytes: u64,
+    /// What the streams do that send it or store in it.
+    pub role: Role,
 }
 
 /// The server's report as it sent it with its results.
@@ -213,6 +215,8 @@ pub enum Warning {
     StreamLost {
         /// Which.
         id: StreamId,
+        /// What the system said; none if the peer just closed it.
+        reason: Option<String>,
     },
 }
 

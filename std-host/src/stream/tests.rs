@@ -100,9 +100,10 @@ async fn a_closed_connection_is_told_once_and_the_others_go_on() {
     let (sender, mut events) = mpsc::unbounded_channel();
     let sockets = vec![far, other_far];
     let mut receivers =
-        Streams::start(sockets, plans.to_vec(), Clock::new(), Payload::Random, sender).unwrap();
+        Streams::start(sockets, plans.to_vec(), Clock::new(), Handling::default(), sender).unwrap();
     drop(near);
     let told = soon(events.recv()).await;
+    let told = told.map(|news| (news.id, news.event));
     assert_eq!(told, Some((StreamId::from_index(0), StreamEvent::Closed)));
     let (_sender, _) = send(other_near, plan(Protocol::Tcp, 131_072));
     until(|| receivers.sample()[1].tally.bytes > 1_000_000).await;
@@ -243,17 +244,17 @@ async fn impossible_block_sizes_are_refused() {
         let (near, _far) = pair(protocol).await;
         let plans = vec![plan(protocol, block_bytes)];
         let (events, _) = mpsc::unbounded_channel();
-        let started = Streams::start(vec![near], plans, Clock::new(), Payload::Digits, events);
+        let started = Streams::start(vec![near], plans, Clock::new(), Handling::default(), events);
         assert_eq!(started.unwrap_err().kind(), io::ErrorKind::InvalidInput, "{block_bytes}");
     }
 }
 
 #[test]
 fn digits_repeat_from_the_start_of_each_block() {
-    let small = Payload::Digits.bytes(&plan(Protocol::Tcp, 12)).unwrap();
+    let small = handling::Payload::Digits.bytes(&plan(Protocol::Tcp, 12)).unwrap();
     assert_eq!(&*small, b"012345678901");
     let block_bytes = 128 << 10;
-    let large = Payload::Digits.bytes(&plan(Protocol::Tcp, block_bytes)).unwrap();
+    let large = handling::Payload::Digits.bytes(&plan(Protocol::Tcp, block_bytes)).unwrap();
     assert_eq!(large.len(), 1 << 20);
     assert_eq!(large[block_bytes as usize..][..4], *b"0123", "the second block begins anew");
 }
@@ -307,11 +308,12 @@ fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
     }
 }
 
-type Events = mpsc::UnboundedReceiver<(StreamId, StreamEvent)>;
+type Events = mpsc::UnboundedReceiver<News>;
 
 fn send(socket: DataSocket, plan: StreamPlan) -> (Streams, Events) {
     let (sender, events) = mpsc::unbounded_channel();
-    let streams = Streams::start(vec![socket], vec![plan], Clock::new(), Payload::Random, sender);
+    let streams =
+        Streams::start(vec![socket], vec![plan], Clock::new(), Handling::default(), sender);
     (streams.unwrap(), events)
 }
 
@@ -324,7 +326,7 @@ fn tally(streams: &Streams) -> Tally {
 }
 
 async fn event(events: &mut Events) -> StreamEvent {
-    soon(events.recv()).await.expect("the thread holds the other end").1
+    soon(events.recv()).await.expect("the thread holds the other end").event
 }
 
 /// Waits for a condition that other threads bring about.
