@@ -1,7 +1,9 @@
 //! What comes to a test from elsewhere than its control connection.
 
+use linerate_core::protocol::code::ServerError;
 use tokio::net::TcpStream;
 
+use crate::error::Error;
 use crate::stream::DataSocket;
 
 /// One thing that comes.
@@ -13,4 +15,6 @@ pub(super) enum Input {
     Greeted(DataSocket),
     /// Its streams can come, or there is no place for it.
     Prepared,
+    /// The test cannot be had here: the number for the client, and what there is to say of it here.
+    Unfit(ServerError, Error),
 }

@@ -9,6 +9,7 @@ mod table;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use crate::config::{Family, ServerConfig};
 use crate::connect::{of_family, resolve};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
-use crate::stream::{Listen, UdpDoor};
+use crate::stream::{Listen, UdpDoor, require_cpu};
 use greet::{Greeted, Greetings};
 use host::{Visitor, host};
 use table::Table;
@@ -41,6 +42,10 @@ pub struct Server {
 struct Shared {
     table: Table,
     udp: UdpDoor,
+    /// File to store in, or to send from.
+    file: Option<PathBuf>,
+    /// CPU of the streams of clients that name none.
+    affinity: Option<u16>,
 }
 
 /// Watches a server: makes the observer of each test, and hears of those who got none.
@@ -59,8 +64,11 @@ impl Server {
     /// Opens the port, TCP and UDP. Must be called within a tokio runtime with I/O and time.
     ///
     /// # Errors
-    /// [`Error::System`] when the port is taken or the address is not this machine's.
+    /// [`Error::System`] when the port is taken, or the address or CPU is not this machine's.
     pub async fn bind(config: ServerConfig) -> Result<Self, Error> {
+        if let Some(cpu) = config.affinity {
+            require_cpu(cpu)?;
+        }
         let listen = listen_address(&config).await?;
         let failed = |error| {
             let what = match &config.bind {
@@ -79,7 +87,8 @@ impl Server {
         })
         .map_err(failed)?;
         let table = Table::new(if config.one_off { 1 } else { MOST_TESTS });
-        Ok(Self { config, listener, shared: Arc::new(Shared { table, udp }) })
+        let (file, affinity) = (config.file.clone(), config.affinity);
+        Ok(Self { config, listener, shared: Arc::new(Shared { table, udp, file, affinity }) })
     }
 
     /// The port that is open, which the system chose if the configuration says 0.

@@ -5,10 +5,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use linerate_core::test::{Direction, End, Role};
+use linerate_core::protocol::code::error_number;
+use linerate_core::protocol::error_text;
+use linerate_core::test::{Direction, End, Limits, Role};
 
+use crate::error::Error;
 use crate::report::DiskFile;
 
 /// A file that can be opened.
@@ -52,6 +55,17 @@ impl DataFile {
         metadata.is_file().then_some(metadata.len())
     }
 
+    /// What ends a client's test that is to move this file and nothing else: its size, or both ways
+    /// its end, since an amount would be one of the other way too. `default` stands where the file
+    /// has no end of its own.
+    pub(crate) fn limits(&self, direction: Direction, default: Limits) -> Limits {
+        match (self.role, self.size(), direction) {
+            (Role::Receiver, ..) | (_, None, _) => default,
+            (_, Some(_), Direction::Bidirectional) => Limits::default(),
+            (_, Some(size), _) => Limits { bytes: Some(size), ..Limits::default() },
+        }
+    }
+
     /// What reports say of it.
     pub(crate) fn record(&self) -> DiskFile {
         DiskFile {
@@ -68,6 +82,12 @@ impl DataFile {
             Role::Receiver => for_storing().truncate(true).open(&self.path),
         }
     }
+}
+
+/// What is wrong with a file, in iperf3's words.
+pub(crate) fn unusable_file(path: &Path, error: &io::Error) -> Error {
+    let text = error_text::text(error_number::FILE).unwrap_or_default();
+    Error::system(format!("{text} {}", path.display()), error)
 }
 
 /// What is stored is for its owner's eyes, as with iperf3.

@@ -10,6 +10,7 @@ use linerate_core::flow::StreamPlan;
 use linerate_core::test::{Offload, Protocol, Role, TestSettings};
 use socket2::Socket;
 
+use super::check_cpu;
 use super::datagrams::{Incoming, Outgoing};
 use super::file::DataFile;
 use super::sink::Sink;
@@ -95,6 +96,9 @@ impl Workshop {
         let receives = || plans.iter().any(|plan| plan.role == Role::Receiver);
         if workshop.handling.skip_rx_copy && !sys::SKIPS_RX_COPY && receives() {
             workshop.warn("--skip-rx-copy", "this system cannot do it");
+        }
+        if let Some(Err(error)) = workshop.handling.cpu.map(check_cpu) {
+            workshop.warn("-A", &error.to_string());
         }
         Ok(workshop)
     }

@@ -28,8 +28,8 @@ use linerate_core::test::{MAX_TCP_BLOCK, MAX_UDP_BLOCK, MIN_UDP_BLOCK, Protocol,
 use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use cpu::check_cpu;
-pub(crate) use file::DataFile;
+pub(crate) use cpu::{check_cpu, require_cpu, unusable_cpu};
+pub(crate) use file::{DataFile, unusable_file};
 pub(crate) use handling::Handling;
 pub(crate) use listen::Listen;
 pub(crate) use options::SocketOptions;
