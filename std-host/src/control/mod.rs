@@ -226,7 +226,8 @@ impl<'a, B: Backend> Driver<'a, B> {
         let settings = self.session.settings();
         let file = self.backend.file();
         self.records.file = file.cloned();
-        let handling = Handling::new(settings, file.cloned(), self.backend.cpu());
+        let peer_is_stock = self.session.extension().is_none();
+        let handling = Handling::new(settings, file.cloned(), self.backend.cpu(), peer_is_stock);
         let plan = |index| self.session.plan(StreamId::from_index(index));
         let plans = (0..sockets.len()).filter_map(plan).collect();
         let news = self.stream_news_sender.clone();

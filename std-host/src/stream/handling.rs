@@ -28,6 +28,7 @@ pub(crate) struct Handling {
     offload: Offload,
     file: Option<DataFile>,
     cpu: Option<u16>,
+    peer_is_stock: bool,
 }
 
 /// What senders fill their blocks with.
@@ -43,16 +44,36 @@ pub(crate) enum Payload {
 /// What one stream's thread does, with all that it needs for it.
 #[derive(Debug)]
 pub(super) enum Work {
-    SendBytes(Source),
+    /// TCP: what to send, and what to do when all of it was.
+    SendBytes(Source, AtEnd),
+    /// TCP: where to put it.
     ReceiveBytes(Sink),
+    /// UDP: rows to send.
     SendDatagrams(Outgoing),
+    /// UDP: rows that come.
     ReceiveDatagrams(Incoming),
 }
 
+/// What a TCP sender does when it has sent all it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtEnd {
+    /// Leaves the connection open.
+    Rest,
+    /// Ends its direction, and gives the peer time to store what it was sent.
+    TakeLeave,
+}
+
 impl Handling {
-    /// What `settings` ask for, with this end's file and CPU.
-    pub(crate) fn new(settings: &TestSettings, file: Option<DataFile>, cpu: Option<u16>) -> Self {
+    /// What `settings` ask for, with this end's file and CPU; `peer_is_stock` if the other end is not
+    /// known to be linerate.
+    pub(crate) fn new(
+        settings: &TestSettings,
+        file: Option<DataFile>,
+        cpu: Option<u16>,
+        peer_is_stock: bool,
+    ) -> Self {
         Self {
+            peer_is_stock,
             payload: if settings.repeating_payload { Payload::Digits } else { Payload::Random },
             zero_copy: settings.zero_copy,
             skip_rx_copy: settings.skip_rx_copy,
@@ -111,7 +132,13 @@ impl Workshop {
         let file = self.handling.file.as_ref().filter(|file| file.role() == plan.role);
         let file = file.map(DataFile::open).transpose()?;
         Ok(match (plan.protocol, plan.role) {
-            (Protocol::Tcp, Role::Sender) => Work::SendBytes(self.source(plan, file)?),
+            (Protocol::Tcp, Role::Sender) => {
+                // iperf3 stores nothing more once it hears that the test is over, and since 3.16 the
+                // last part of a block only when the connection ends.
+                let is_stored = file.is_some() && self.handling.peer_is_stock;
+                let at_end = if is_stored { AtEnd::TakeLeave } else { AtEnd::Rest };
+                Work::SendBytes(self.source(plan, file)?, at_end)
+            }
             (Protocol::Tcp, Role::Receiver) => {
                 let buffer_bytes = tcp::buffer_bytes(plan.block_bytes);
                 Work::ReceiveBytes(match file {

@@ -176,7 +176,7 @@ impl Stream {
                 let _ = sys::pin_thread(cpu);
             }
             match work {
-                Work::SendBytes(source) => tcp::send(context, &plan, source),
+                Work::SendBytes(source, at_end) => tcp::send(context, &plan, source, at_end),
                 Work::ReceiveBytes(sink) => tcp::receive(context, &plan, sink),
                 Work::SendDatagrams(outgoing) => udp::send(context, &plan, outgoing),
                 Work::ReceiveDatagrams(incoming) => udp::receive(context, &plan, incoming),

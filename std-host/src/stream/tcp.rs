@@ -2,6 +2,7 @@
 //! or for an order; one reading of the clock serves a whole turn.
 
 use std::io;
+use std::net::Shutdown;
 use std::time::Duration;
 
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
@@ -9,6 +10,7 @@ use linerate_core::session::StreamEvent;
 use linerate_core::test::Protocol;
 use linerate_core::time::Instant;
 
+use super::handling::AtEnd;
 use super::outcome::{Remedy, remedy};
 use super::sink::Sink;
 use super::source::{SendError, Source};
@@ -30,7 +32,7 @@ enum Turn {
 }
 
 /// Sends until stopped, then waits to be closed.
-pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source) {
+pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, at_end: AtEnd) {
     let mut flow = SendFlow::new(context.clock.now(), plan);
     while context.is_running() {
         let now = context.clock.now();
@@ -45,6 +47,9 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source) 
             Step::Done => {
                 context.publish(flow.sample());
                 if let Some(event) = wait_for_acknowledgement(&context) {
+                    if at_end == AtEnd::TakeLeave {
+                        take_leave(&context);
+                    }
                     context.report(event);
                 }
                 context.wait_for_stop();
@@ -126,6 +131,16 @@ fn wait_for_acknowledgement(context: &Context) -> Option<StreamEvent> {
         pause = (pause * 2).min(Duration::from_millis(10));
     }
     None
+}
+
+/// Ends this direction of the connection, and waits until the peer has probably read to its end.
+fn take_leave(context: &Context) {
+    // A connection that is gone needs no end.
+    let _ = context.socket.shutdown(Shutdown::Write);
+    let until = context.clock.now() + PEER_STORES;
+    while context.is_running() && context.clock.now() < until {
+        context.wait(Interest::Nothing, Some(until));
+    }
 }
 
 /// Receives until stopped, takes what has arrived by then, and goes on reading without counting
@@ -261,5 +276,7 @@ const TURN_CALLS: usize = 16;
 const TURN_BYTES: u64 = 128 << 10;
 /// How long what was sent may take to be acknowledged after a limit.
 const ACKNOWLEDGEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a peer may take to store what its kernel has received: a few megabytes.
+const PEER_STORES: Duration = Duration::from_millis(100);
 /// How long taking what has arrived may hold up the end of a test.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
