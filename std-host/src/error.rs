@@ -38,6 +38,11 @@ pub enum Error {
         /// What the system said.
         message: String,
     },
+    /// All data streams broke, the last of them by an error of this end's system.
+    StreamsLost {
+        /// What the system said.
+        reason: String,
+    },
     /// This end was told to stop.
     Interrupted {
         /// By what, such as a signal, if that was said.
@@ -110,6 +115,7 @@ impl Error {
         match self {
             Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
             Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
+            Self::StreamsLost { .. } => ExitCode::Partial,
             Self::Interrupted { .. } => ExitCode::Aborted,
             Self::Session(error) => session_exit_code(error),
         }
@@ -169,6 +175,7 @@ impl fmt::Display for Error {
                      {transport} port {port} does not: {message}"
                 )
             }
+            Self::StreamsLost { reason } => write!(f, "{}: {reason}", SessionError::StreamsLost),
             Self::Interrupted { by: None } => f.write_str("interrupted"),
             Self::Interrupted { by: Some(by) } => write!(f, "interrupted by {by}"),
             Self::Session(error) => error.fmt(f),

@@ -108,6 +108,8 @@ pub(crate) struct Driver<'a, B: Backend> {
     collects_output: bool,
     /// This end's fault, which the session knows only as a failed stream.
     local_error: Option<Error>,
+    /// What broke the last stream that broke.
+    lost_by: Option<String>,
     ended: bool,
 }
 
@@ -137,6 +139,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             observer,
             collects_output: false,
             local_error: None,
+            lost_by: None,
             ended: false,
         }
     }
@@ -278,7 +281,13 @@ impl<'a, B: Backend> Driver<'a, B> {
         let error = match ending {
             Ending::Complete => None,
             Ending::Failed(SessionError::Interrupted) => Some(cancel.error()),
-            Ending::Failed(error) => Some(self.local_error.take().unwrap_or(Error::Session(error))),
+            Ending::Failed(error) => Some(match (self.local_error.take(), self.lost_by.take()) {
+                (Some(local), _) => local,
+                (None, Some(reason)) if error == SessionError::StreamsLost => {
+                    Error::StreamsLost { reason }
+                }
+                (None, _) => Error::Session(error),
+            }),
         };
         // Stock servers send it unasked once any client has asked.
         let output = self.connection.take_server_output();
@@ -293,6 +302,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         match (event, &news.error) {
             (StreamEvent::Closed, error) => {
                 let reason = error.as_ref().map(|error| self.records.reason(error));
+                self.lost_by.clone_from(&reason);
                 self.tell(Progress::Warning(Warning::StreamLost { id, reason }));
             }
             (StreamEvent::FileFailed { .. }, Some(error)) => {

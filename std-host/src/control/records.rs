@@ -72,7 +72,10 @@ impl Records {
             let fits_bytes = mtu.saturating_sub(headers);
             if settings.block_bytes > fits_bytes {
                 let datagram_bytes = settings.block_bytes;
-                warnings.push(Warning::DatagramAboveMtu { datagram_bytes, fits_bytes });
+                let may_fragment = !settings.dont_fragment || first.peer().is_ipv6();
+                let warning =
+                    Warning::DatagramAboveMtu { datagram_bytes, fits_bytes, may_fragment };
+                warnings.push(warning);
             }
         }
         warnings

@@ -38,12 +38,17 @@ pub fn warning_text(warning: &Warning) -> String {
         Warning::DefaultUdpRate => "UDP without -b sends only 1 Mbit/s, which says little about \
             the path: give -b RATE, or -b 0 for as fast as possible"
             .into(),
-        Warning::DatagramAboveMtu { datagram_bytes, fits_bytes } => {
+        Warning::DatagramAboveMtu { datagram_bytes, fits_bytes, may_fragment } => {
             let packets = fragments(*datagram_bytes, *fits_bytes);
+            let so = match may_fragment {
+                true => format!(
+                    "each datagram travels as {packets} fragments and is lost with any of them"
+                ),
+                false => "none can be sent with --dont-fragment".into(),
+            };
             format!(
                 "-l {datagram_bytes} does not fit one packet of this path: {datagram_bytes} > \
-                 {fits_bytes} bytes, so each datagram travels as {packets} fragments and is lost \
-                 with any of them; -l {fits_bytes} is the largest that fits"
+                 {fits_bytes} bytes, so {so}; -l {fits_bytes} is the largest that fits"
             )
         }
         Warning::BufferClamped { asked, got, limit } => {
@@ -177,20 +182,19 @@ mod tests {
         assert_eq!(error_value(&gone, End::Server), "the client has terminated");
     }
 
+    fn above_mtu(datagram_bytes: u32, may_fragment: bool) -> Warning {
+        Warning::DatagramAboveMtu { datagram_bytes, fits_bytes: 1472, may_fragment }
+    }
+
     #[test]
     fn warnings_name_the_option_and_the_values() {
         for (warning, words) in [
             (Warning::DefaultUdpRate, &["-b", "1 Mbit/s"][..]),
             // 2000 + 8 bytes in packets of 1472 + 8 make two.
-            (
-                Warning::DatagramAboveMtu { datagram_bytes: 2000, fits_bytes: 1472 },
-                &["-l 2000", "2000 > 1472", "2 fragments", "-l 1472"],
-            ),
+            (above_mtu(2000, true), &["-l 2000", "2000 > 1472", "2 fragments", "-l 1472"]),
             // 32768 + 8 bytes in packets of 1480 make 23.
-            (
-                Warning::DatagramAboveMtu { datagram_bytes: 32_768, fits_bytes: 1472 },
-                &["23 fragments"],
-            ),
+            (above_mtu(32_768, true), &["23 fragments"]),
+            (above_mtu(2000, false), &["2000 > 1472", "--dont-fragment"]),
             (
                 Warning::BufferClamped { asked: 8 << 20, got: 425_984, limit: "net.core.rmem_max" },
                 &["-w", "8388608", "425984", "net.core.rmem_max"],

@@ -188,12 +188,14 @@ pub enum ServerOutput {
 pub enum Warning {
     /// UDP without a rate runs at 1 Mbit/s, which measures nothing.
     DefaultUdpRate,
-    /// Datagrams will be cut into fragments on the way.
+    /// Datagrams will be cut into fragments on the way, or not leave at all.
     DatagramAboveMtu {
         /// Datagram payload, bytes.
         datagram_bytes: u32,
         /// Largest payload that fits one packet of the path.
         fits_bytes: u32,
+        /// Fragments are allowed (no `--dont-fragment`).
+        may_fragment: bool,
     },
     /// The system gave a smaller socket buffer than `-w` asked for.
     BufferClamped {

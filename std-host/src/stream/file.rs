@@ -55,13 +55,13 @@ impl DataFile {
         metadata.is_file().then_some(metadata.len())
     }
 
-    /// What ends a client's test that is to move this file and nothing else: its size, or both ways
-    /// its end, since an amount would be one of the other way too. `default` stands where the file
-    /// has no end of its own.
+    /// What ends a client's test that is to move this file and nothing else: its size, or its end where
+    /// an amount would be one of the other way too, and where a system's file has no size before it is
+    /// read. `default` stands where the file has no end of its own.
     pub(crate) fn limits(&self, direction: Direction, default: Limits) -> Limits {
         match (self.role, self.size(), direction) {
             (Role::Receiver, ..) | (_, None, _) => default,
-            (_, Some(_), Direction::Bidirectional) => Limits::default(),
+            (_, Some(0), _) | (_, Some(_), Direction::Bidirectional) => Limits::default(),
             (_, Some(size), _) => Limits { bytes: Some(size), ..Limits::default() },
         }
     }

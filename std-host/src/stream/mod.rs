@@ -216,4 +216,6 @@ fn has_valid_block(plan: &StreamPlan) -> bool {
 }
 
 #[cfg(test)]
+mod handling_tests;
+#[cfg(test)]
 mod tests;

@@ -147,7 +147,7 @@ fn take_leave(context: &Context) {
 /// until closed.
 pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
     let mut flow = ReceiveFlow::<0>::new(plan);
-    let mut over = false;
+    let (mut over, mut file_failed) = (false, false);
     while context.is_running() {
         let now = context.clock.now();
         let turn = read_some(&context, &mut sink, u64::MAX, |bytes| flow.handle_bytes(now, bytes));
@@ -169,10 +169,11 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
                 context.publish(flow.sample());
                 context.report_file(error);
                 context.wait_for_stop();
+                file_failed = true;
             }
         }
     }
-    if !over {
+    if !over && !file_failed {
         over = drain(&context, &mut flow, &mut sink);
     }
     context.publish_final(flow.sample());

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
 use super::*;
 
-const LOOPBACK: SocketAddr =
+pub(super) const LOOPBACK: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 #[tokio::test]
@@ -260,7 +260,7 @@ fn digits_repeat_from_the_start_of_each_block() {
 }
 
 /// A sender's and a receiver's end of one connection.
-async fn pair(protocol: Protocol) -> (DataSocket, DataSocket) {
+pub(super) async fn pair(protocol: Protocol) -> (DataSocket, DataSocket) {
     match protocol {
         Protocol::Tcp => {
             let listener = TcpListener::bind(LOOPBACK).await.unwrap();
@@ -294,7 +294,7 @@ fn options(protocol: Protocol) -> SocketOptions {
     SocketOptions::new(&TestSettings::new(protocol), None)
 }
 
-fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
+pub(super) fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
     StreamPlan {
         id: StreamId::from_index(0),
         role: Role::Sender,
@@ -308,12 +308,15 @@ fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
     }
 }
 
-type Events = mpsc::UnboundedReceiver<News>;
+pub(super) type Events = mpsc::UnboundedReceiver<News>;
 
 fn send(socket: DataSocket, plan: StreamPlan) -> (Streams, Events) {
+    start(socket, plan, Handling::default())
+}
+
+pub(super) fn start(socket: DataSocket, plan: StreamPlan, handling: Handling) -> (Streams, Events) {
     let (sender, events) = mpsc::unbounded_channel();
-    let streams =
-        Streams::start(vec![socket], vec![plan], Clock::new(), Handling::default(), sender);
+    let streams = Streams::start(vec![socket], vec![plan], Clock::new(), handling, sender);
     (streams.unwrap(), events)
 }
 
@@ -321,16 +324,16 @@ fn receive(socket: DataSocket, plan: StreamPlan) -> (Streams, Events) {
     send(socket, StreamPlan { role: Role::Receiver, ..plan })
 }
 
-fn tally(streams: &Streams) -> Tally {
+pub(super) fn tally(streams: &Streams) -> Tally {
     streams.sample()[0].tally
 }
 
-async fn event(events: &mut Events) -> StreamEvent {
+pub(super) async fn event(events: &mut Events) -> StreamEvent {
     soon(events.recv()).await.expect("the thread holds the other end").event
 }
 
 /// Waits for a condition that other threads bring about.
-async fn until(condition: impl Fn() -> bool) {
+pub(super) async fn until(condition: impl Fn() -> bool) {
     soon(async {
         while !condition() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -340,6 +343,6 @@ async fn until(condition: impl Fn() -> bool) {
 }
 
 /// Fails instead of hanging.
-async fn soon<T>(future: impl Future<Output = T>) -> T {
+pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("within 20 s")
 }
