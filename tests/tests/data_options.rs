@@ -140,7 +140,7 @@ fn a_file_that_cannot_be_opened_fails_before_the_test() {
         if client.is_here() {
             let ended = run(client, server.port(), ["-t", "1"]).expect("it ends");
             assert_ne!(ended.code, Some(0), "{ended}");
-            assert!(ended.stderr.contains("unable to open -F file"), "{ended}");
+            assert!(ended.stderr.contains("unable to open -F file: No such file"), "{ended}");
         }
     }
     let log = server.stop("INT").expect("it lives until then");

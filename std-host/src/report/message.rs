@@ -1,12 +1,14 @@
 //! What a person is told on the error stream and in the documents' `error` key: one sentence each,
 //! with iperf3's words where scripts look for them, and always the option and the values at fault.
 
+use std::io;
+
 use linerate_core::protocol::error_text;
-use linerate_core::session::SessionError;
+use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::End;
 
 use super::Warning;
-use crate::error::Error;
+use crate::error::{Error, words};
 
 /// The line for the error stream, without its newline: `linerate: error - TEXT`. `program` is the
 /// name that the program was started under, `end` what it runs as.
@@ -80,6 +82,12 @@ fn error_text(error: &Error, end: End) -> String {
         Error::Session(SessionError::ControlClosed(phase)) if end == End::Server => {
             format!("the client has unexpectedly closed the connection while {phase}")
         }
+        // The number is the server's system's; of the same kind, most likely, as in iperf3.
+        Error::Session(SessionError::Refused(Refusal::Error(told)))
+            if told.errno > 0 && error_text::has_cause(told.number) =>
+        {
+            format!("{told}: {}", words(&io::Error::from_raw_os_error(told.errno)))
+        }
         Error::Connect { .. } => {
             let iperf3 = error_text::text(CONNECT).unwrap_or("unable to connect to server");
             format!("{iperf3}: {error}")
@@ -122,7 +130,8 @@ const CONNECT: i32 = 103;
 
 #[cfg(test)]
 mod tests {
-    use linerate_core::session::{Phase, Refusal};
+    use linerate_core::protocol::code::ServerError;
+    use linerate_core::session::Phase;
     use linerate_core::test::StreamId;
 
     use super::*;
@@ -180,6 +189,20 @@ mod tests {
         assert!(error_value(&error, End::Client).starts_with("the server is busy"));
         let gone = Error::Session(SessionError::Terminated(End::Client));
         assert_eq!(error_value(&gone, End::Server), "the client has terminated");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_servers_reason_is_told_where_iperf3_tells_it() {
+        for (number, errno, text) in [
+            (14, libc::ENOENT, "unable to open -F file: No such file or directory"),
+            (14, 0, "unable to open -F file"),
+            (6, libc::ENOENT, "invalid number of parallel streams (min = 1, max = 128)"),
+        ] {
+            let refusal = Refusal::Error(ServerError { number, errno });
+            let error = Error::Session(SessionError::Refused(refusal));
+            assert_eq!(error_value(&error, End::Client), text);
+        }
     }
 
     fn above_mtu(datagram_bytes: u32, may_fragment: bool) -> Warning {
