@@ -69,6 +69,11 @@ pub(crate) trait Backend {
     /// The settings are agreed: fills in what the connection's record did not know.
     fn on_agreed(&mut self, _session: &TestSession<Self>, _connection: &mut ConnectionRecord) {}
 
+    /// An error of the session in the words of this end.
+    fn explain(&self, error: SessionError) -> Error {
+        Error::Session(error)
+    }
+
     /// The test's clock runs.
     fn on_started(&mut self) {}
 
@@ -286,7 +291,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 (None, Some(reason)) if error == SessionError::StreamsLost => {
                     Error::StreamsLost { reason }
                 }
-                (None, _) => Error::Session(error),
+                (None, _) => self.backend.explain(error),
             }),
         };
         // Stock servers send it unasked once any client has asked.

@@ -3,6 +3,7 @@
 use linerate_core::protocol::code::ServerError;
 use tokio::net::TcpStream;
 
+use crate::auth::{Guest, Refusal};
 use crate::error::Error;
 use crate::stream::DataSocket;
 
@@ -13,6 +14,8 @@ pub(super) enum Input {
     Connected(TcpStream, u64),
     /// A UDP stream of this test.
     Greeted(DataSocket),
+    /// Its client may have a test, or may not.
+    Judged(Result<Guest, Refusal>),
     /// Its streams can come, or there is no place for it.
     Prepared,
     /// The test cannot be had here: the number for the client, and what there is to say of it here.

@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::auth::{Gate, Guest};
 use crate::config::{Family, ServerConfig};
 use crate::connect::{of_family, resolve};
 use crate::error::Error;
@@ -46,6 +47,8 @@ struct Shared {
     file: Option<PathBuf>,
     /// CPU of the streams of clients that name none.
     affinity: Option<u16>,
+    /// Where clients have to log in.
+    gate: Option<Gate>,
 }
 
 /// Watches a server: makes the observer of each test, and hears of those who got none.
@@ -56,6 +59,9 @@ pub trait ObserveTests: Send + Sync {
     /// A connection was turned away before it became a test: whose, and why.
     fn turned_away(&self, _peer: SocketAddr, _why: &str) {}
 
+    /// A client may have its test because it logged in.
+    fn logged_in(&self, _peer: SocketAddr, _guest: &Guest) {}
+
     /// The system gives the server no more connections for now.
     fn cannot_accept(&self, _error: &std::io::Error) {}
 }
@@ -64,11 +70,13 @@ impl Server {
     /// Opens the port, TCP and UDP. Must be called within a tokio runtime with I/O and time.
     ///
     /// # Errors
-    /// [`Error::System`] when the port is taken, or the address or CPU is not this machine's.
+    /// [`Error::System`] when the port is taken, or the address or CPU is not this machine's,
+    /// [`Error::Usage`] when the files of its login cannot be used.
     pub async fn bind(config: ServerConfig) -> Result<Self, Error> {
         if let Some(cpu) = config.affinity {
             require_cpu(cpu)?;
         }
+        let gate = config.login.as_ref().map(Gate::open).transpose()?;
         let listen = listen_address(&config).await?;
         let failed = |error| {
             let what = match &config.bind {
@@ -88,7 +96,8 @@ impl Server {
         .map_err(failed)?;
         let table = Table::new(if config.one_off { 1 } else { MOST_TESTS });
         let (file, affinity) = (config.file.clone(), config.affinity);
-        Ok(Self { config, listener, shared: Arc::new(Shared { table, udp, file, affinity }) })
+        let shared = Arc::new(Shared { table, udp, file, affinity, gate });
+        Ok(Self { config, listener, shared })
     }
 
     /// The port that is open, which the system chose if the configuration says 0.
@@ -168,7 +177,7 @@ impl Hosted {
                 let (interval, cancel) = (self.config.interval, cancel.clone());
                 self.running.spawn(async move {
                     let mut observer = tests.observe(visitor.test_number);
-                    host(visitor, interval, &shared, observer.as_mut(), &cancel).await
+                    host(visitor, interval, &shared, &*tests, observer.as_mut(), &cancel).await
                 });
             }
         }
