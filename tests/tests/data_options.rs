@@ -150,8 +150,12 @@ fn a_file_that_cannot_be_opened_fails_before_the_test() {
 #[test]
 fn a_file_is_not_moved_by_udp() {
     let folder = Folder::new();
-    let ended = run(Linerate, 1, ["-u", "-F", &folder.word("x")]).expect("it ends");
-    assert_eq!(ended.code, Some(1), "{ended}");
+    for direction in ["-u", "-R", "--bidir"] {
+        let options = ["-u", direction, "-F", &folder.word("x")];
+        let ended = run(Linerate, 1, options).expect("it ends");
+        assert_eq!(ended.code, Some(1), "{ended}");
+        assert!(ended.stderr.contains("cannot transfer file using UDP"), "{ended}");
+    }
     let server = Server::start(Linerate, &["-F", &folder.word("to")]);
     for client in [Linerate, Iperf3] {
         if client.is_here() {
@@ -259,6 +263,10 @@ fn datagrams_that_may_not_be_cut_are_refused_with_the_reason() {
     for words in ["-l 1472 is the largest that fits", "Message too long", "--dont-fragment"] {
         assert!(ended.stderr.contains(words), "{words}: {ended}");
     }
+    // A server keeps to it as well, and has nothing to send.
+    let ended = run("-u -t 1 -b 1M -l 3000 --dont-fragment -R -J");
+    let document = ended.document().expect("a document");
+    assert_eq!(document["end"]["sum_received"]["packets"], 0, "{ended}");
     // Without it they are cut, by the system or from a row that it refuses.
     for options in ["-u -k 50 -b 5M -l 3000 -J", "-u -k 50 -b 5M -l 3000 --gsro -J"] {
         let ended = run(options);
