@@ -44,9 +44,9 @@ pub(crate) enum Payload {
 /// What one stream's thread does, with all that it needs for it.
 #[derive(Debug)]
 pub(super) enum Work {
-    /// TCP: what to send, and what to do when all of it was.
+    /// A byte stream: what to send, and what to do when all of it was.
     SendBytes(Source, AtEnd),
-    /// TCP: where to put it.
+    /// A byte stream: where to put it.
     ReceiveBytes(Sink),
     /// UDP: rows to send.
     SendDatagrams(Outgoing),
@@ -132,22 +132,23 @@ impl Workshop {
         let file = self.handling.file.as_ref().filter(|file| file.role() == plan.role);
         let file = file.map(DataFile::open).transpose()?;
         Ok(match (plan.protocol, plan.role) {
-            (Protocol::Tcp, Role::Sender) => {
+            (Protocol::Udp, Role::Sender) => Work::SendDatagrams(self.outgoing(socket, plan)),
+            (Protocol::Udp, Role::Receiver) => Work::ReceiveDatagrams(self.incoming(socket)),
+            (_, Role::Sender) => {
                 // iperf3 stores nothing more once it hears that the test is over, and since 3.16 the
                 // last part of a block only when the connection ends.
                 let is_stored = file.is_some() && self.handling.peer_is_stock;
                 let at_end = if is_stored { AtEnd::TakeLeave } else { AtEnd::Rest };
                 Work::SendBytes(self.source(plan, file)?, at_end)
             }
-            (Protocol::Tcp, Role::Receiver) => {
+            (protocol, Role::Receiver) => {
                 let buffer_bytes = tcp::buffer_bytes(plan.block_bytes);
+                let skip = self.handling.skip_rx_copy && protocol == Protocol::Tcp;
                 Work::ReceiveBytes(match file {
                     Some(file) => Sink::storing(buffer_bytes, file),
-                    None => Sink::new(buffer_bytes, self.handling.skip_rx_copy),
+                    None => Sink::new(buffer_bytes, skip),
                 })
             }
-            (Protocol::Udp, Role::Sender) => Work::SendDatagrams(self.outgoing(socket, plan)),
-            (Protocol::Udp, Role::Receiver) => Work::ReceiveDatagrams(self.incoming(socket)),
         })
     }
 
@@ -242,6 +243,6 @@ fn call_bytes(plan: &StreamPlan) -> usize {
     let block_bytes = plan.block_bytes as usize;
     match plan.protocol {
         Protocol::Tcp => block_bytes * tcp::blocks_a_call(block_bytes),
-        Protocol::Udp => block_bytes,
+        _ => block_bytes,
     }
 }
