@@ -14,6 +14,7 @@
 //! | [`scratch`] | a folder for the files of a test |
 //! | [`both`] | the same test by each tool with itself |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
+//! | [`folder`] | a scratch folder that goes with its test |
 //! | [`rows`] | many cases at once, but not too many |
 //! | [`link`] | what a network does to packets, in virtual time and between real programs |
 //! | `namespace` | networks of their own, on Linux |
@@ -25,6 +26,7 @@ pub mod both;
 pub mod case;
 pub mod check;
 pub mod client;
+pub mod folder;
 pub mod fuzzing;
 pub mod json;
 pub mod link;

@@ -85,6 +85,25 @@ fn documents_have_the_keys_and_types_of_iperf3s() {
 }
 
 #[test]
+fn documents_of_files_have_the_keys_of_iperf3s() {
+    if !Tool::Iperf3.is_here() {
+        return;
+    }
+    let scratch = Scratch::new();
+    std::fs::write(scratch.file("original"), vec![b'x'; 3_000_000]).expect("room for it");
+    let path = |name: &str| scratch.file(name).to_str().expect("a plain path").to_owned();
+    let client = format!("-F {} -b 50M -J", path("original"));
+    let server = format!("-F {} -J", path("copy"));
+    let by = |tool| Run { client: &client, server: &server, stopped: None }.by(tool, "127.0.0.1");
+    let (iperf3, linerate) = (by(Tool::Iperf3).expect("ends"), by(Tool::Linerate).expect("ends"));
+    for end in [End::Client, End::Server] {
+        let theirs = lenient(iperf3.of(end)).expect("a document");
+        let ours = strict(&linerate.of(end).stdout).expect("a document");
+        compare("-F", end, &theirs, &ours).expect("the same");
+    }
+}
+
+#[test]
 fn documents_of_tests_that_were_stopped_have_the_keys_of_iperf3s() {
     if !Tool::Iperf3.is_here() {
         return;

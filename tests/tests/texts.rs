@@ -6,6 +6,7 @@ use std::time::Duration;
 use linerate_tests::both::{End, Run};
 use linerate_tests::client;
 use linerate_tests::rows::run_all;
+use linerate_tests::scratch::Scratch;
 use linerate_tests::server::free_port;
 use linerate_tests::text::masked;
 use linerate_tests::tool::Tool;
@@ -49,6 +50,18 @@ fn texts_are_those_of_iperf3() {
     }
     // On a machine that is busy elsewhere an interval comes late and is cut in two: then once more.
     run_all(MODES, |mode| one_mode(mode).or_else(|_| one_mode(mode)));
+}
+
+#[test]
+fn texts_of_files_are_those_of_iperf3() {
+    if !Tool::Iperf3.is_here() {
+        return;
+    }
+    let scratch = Scratch::new();
+    std::fs::write(scratch.file("original"), vec![b'x'; 3_000_000]).expect("room for it");
+    let path = |name: &str| scratch.file(name).to_str().expect("a plain path").to_owned();
+    let (client, server) = (format!("-F {} -b 20M", path("original")), String::new());
+    one_mode(&(&client, &server)).expect("the same");
 }
 
 fn one_mode(&(client, server): &(&str, &str)) -> Result<(), String> {

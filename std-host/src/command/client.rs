@@ -9,6 +9,7 @@ use linerate::error::{Error, ExitCode};
 use linerate::observe::{Cancel, DebugLog, Detail, Observer};
 use linerate::process::PidFile;
 use linerate::report::{Progress, error_line};
+use linerate::system_info::run_on_cpu;
 use linerate_core::test::End;
 
 use super::console::Console;
@@ -25,6 +26,7 @@ pub(crate) fn client(
         Ok(console) => console,
         Err(code) => return code,
     };
+    config.affinity.into_iter().for_each(run_on_cpu);
     let ran = ask_password(&mut config)
         .and_then(|()| process.pidfile.map(PidFile::create).transpose())
         .and_then(|pid_file| {

@@ -15,6 +15,7 @@ use linerate::process::{Detached, PidFile, Readiness, detach};
 use linerate::report::text::banner;
 use linerate::report::{Progress, ServerOutput, error_line};
 use linerate::server::{ObserveTests, Server};
+use linerate::system_info::run_on_cpu;
 use linerate_core::test::End;
 
 use super::console::Console;
@@ -31,6 +32,7 @@ pub(crate) fn server(
         Ok(console) => console,
         Err(code) => return code,
     };
+    config.affinity.into_iter().for_each(run_on_cpu);
     let served = leave(process.daemon).and_then(|readiness| {
         let pid_file = process.pidfile.map(PidFile::create).transpose()?.map(Arc::new);
         block_on(serve(config, output.clone(), console.clone(), pid_file, readiness))
