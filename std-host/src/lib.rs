@@ -49,6 +49,8 @@ mod clock;
 pub mod config;
 mod connect;
 mod control;
+mod device;
+mod dial;
 pub mod error;
 pub mod observe;
 pub mod report;

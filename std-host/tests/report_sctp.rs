@@ -1,6 +1,7 @@
 //! What the reports of an SCTP test look like: those of TCP under another name, without what only TCP
 //! has. No machine of this project has SCTP, so the records are made up.
 
+#[allow(dead_code, reason = "others use the rest of it")]
 #[path = "report_support/records.rs"]
 mod records;
 
@@ -32,7 +33,7 @@ fn documents_name_the_protocol_and_count_bytes_as_tcp_does() {
         let events = records::complete(TestSettings::new(Protocol::Sctp), end);
         let mut report = JsonReport::new(JsonOptions::default());
         events.iter().for_each(|event| report.handle(event));
-        let document = report.to_document();
+        let document = report.finish();
         let start = &document["start"];
         assert_eq!(start["test_start"]["protocol"], "SCTP");
         assert_eq!(start["test_start"]["blksize"], 65_536);

@@ -15,12 +15,12 @@ use crate::report::ServerOutput;
 use crate::sys::{self, KeepAlive};
 
 /// Makes a fresh control connection prompt, and aware of a peer that has gone.
-pub(crate) fn prepare(control: &TcpStream) {
+pub(crate) fn prepare(control: &TcpStream, keep_alive: KeepAlive, send_timeout: Option<Duration>) {
     let socket = SockRef::from(control);
     // All of these make a good connection better; one without them still works.
     let _ = control.set_nodelay(true);
-    let _ = sys::set_keep_alive(&socket, KeepAlive::PROMPT);
-    let _ = sys::set_user_timeout(&socket, USER_TIMEOUT);
+    let _ = sys::set_keep_alive(&socket, keep_alive);
+    let _ = sys::set_user_timeout(&socket, send_timeout.unwrap_or(USER_TIMEOUT));
 }
 
 pub(super) struct Connection {

@@ -1,9 +1,11 @@
 //! One test of a server, from its cookie to its end.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use linerate_core::protocol::code::{ServerError, error_number};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::session::{
@@ -24,7 +26,7 @@ use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Progress};
-use crate::stream::{DataSocket, SocketOptions, adopt_tcp};
+use crate::stream::{DataSocket, OpenSctp, SocketOptions, adopt_stream};
 use crate::sys;
 
 /// A client that has said its cookie.
@@ -45,7 +47,7 @@ pub(super) async fn host(
     cancel: &Cancel,
 ) -> bool {
     let Visitor { stream, peer, cookie, test_number } = visitor;
-    control::prepare(&stream);
+    control::prepare(&stream, shared.control.keep_alive, shared.control.send_timeout);
     let clock = Clock::new();
     let config =
         SessionConfig { interval, extension: Some(Offer::OWN), deadlines: Deadlines::default() };
@@ -73,6 +75,7 @@ pub(super) async fn host(
         options: None,
         place: None,
         greeting: None,
+        sctp: None,
         connected: Vec::new(),
         was_accepted: &mut was_accepted,
     };
@@ -97,6 +100,8 @@ struct Host<'a> {
     place: Option<Place>,
     /// The task that takes UDP greetings.
     greeting: Option<AbortHandle>,
+    /// The SCTP port, while this test waits for its streams.
+    sctp: Option<Arc<OpenSctp>>,
     /// The TCP streams that have come while others are missing, each with its order.
     connected: Vec<(u64, DataSocket)>,
     was_accepted: &'a mut bool,
@@ -112,10 +117,20 @@ impl Backend for Host<'_> {
     fn prepare(&mut self, session: &TestSession<Self>) {
         let settings = session.settings();
         let options = SocketOptions::new(settings, session.text().congestion());
-        let is_tcp = settings.protocol == Protocol::Tcp;
-        self.place = self.shared.table.enter(self.cookie, is_tcp.then(|| self.sender.clone()));
+        let options = options.with_own(self.shared.own.clone());
+        if settings.protocol == Protocol::Sctp {
+            match self.shared.sctp.open() {
+                Ok(open) => self.sctp = Some(open),
+                Err(error) => {
+                    let _ = self.sender.send(Input::CannotListen(sctp_error(&error)));
+                    return;
+                }
+            }
+        }
+        let is_stream = settings.protocol.is_stream();
+        self.place = self.shared.table.enter(self.cookie, is_stream.then(|| self.sender.clone()));
         self.options = Some(options.clone());
-        if is_tcp || self.place.is_none() {
+        if is_stream || self.place.is_none() {
             // The test's own receiver lives as long as the test.
             let _ = self.sender.send(Input::Prepared);
             return;
@@ -150,9 +165,12 @@ impl Backend for Host<'_> {
                 let accept = self.place.as_ref().map(|_| Admission::Accept);
                 session.handle_prepared(now, accept.unwrap_or(Admission::Busy));
             }
+            (Input::CannotListen(error), _) => {
+                session.handle_prepared(now, Admission::Deny(error));
+            }
             (Input::Greeted(socket), _) => accept(session, sockets, now, socket),
             (Input::Connected(stream, order), Some(options)) => {
-                let socket = adopt_tcp(stream, options)
+                let socket = adopt_stream(stream, options)
                     .map_err(|error| Error::system("unable to accept a stream", &error))?;
                 self.connected.push((order, socket));
                 if self.connected.len() == session.settings().stream_count() {
@@ -187,6 +205,7 @@ impl Backend for Host<'_> {
         if let Some(place) = &self.place {
             place.set_running();
         }
+        self.sctp = None;
     }
 
     fn concurrent_tests(&self) -> u32 {
@@ -206,6 +225,19 @@ fn accept<'a>(
         sockets.pop();
     }
 }
+
+/// What the client is told when the SCTP port cannot be opened.
+fn sctp_error(error: &io::Error) -> ServerError {
+    let errno = error.raw_os_error().unwrap_or(0);
+    match error.kind() {
+        // Somebody else has the port; anything else means that there is no SCTP.
+        io::ErrorKind::AddrInUse => ServerError { number: STREAM_LISTENER, errno },
+        _ => ServerError { number: error_number::NO_SCTP, errno },
+    }
+}
+
+/// iperf3's number for data connections that cannot be listened for.
+const STREAM_LISTENER: i32 = 202;
 
 impl Drop for Host<'_> {
     fn drop(&mut self) {

@@ -1,5 +1,6 @@
 //! What comes to a test from elsewhere than its control connection.
 
+use linerate_core::protocol::code::ServerError;
 use tokio::net::TcpStream;
 
 use crate::stream::DataSocket;
@@ -11,6 +12,8 @@ pub(super) enum Input {
     Connected(TcpStream, u64),
     /// A UDP stream of this test.
     Greeted(DataSocket),
+    /// Its streams cannot come, and why.
+    CannotListen(ServerError),
     /// Its streams can come, or there is no place for it.
     Prepared,
 }

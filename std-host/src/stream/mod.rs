@@ -5,6 +5,8 @@
 mod listen;
 mod options;
 mod outcome;
+mod ports;
+mod sctp_door;
 mod socket;
 mod tcp;
 mod thread;
@@ -23,8 +25,10 @@ use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use listen::Listen;
-pub(crate) use options::SocketOptions;
-pub(crate) use socket::{DataSocket, adopt_tcp, connect_tcp, connect_udp};
+pub(crate) use options::{OwnOptions, SocketOptions};
+pub(crate) use ports::{LocalPoint, LocalPorts};
+pub(crate) use sctp_door::{OpenSctp, SctpDoor};
+pub(crate) use socket::{DataSocket, adopt_stream, connect_stream, connect_udp};
 pub(crate) use udp_door::UdpDoor;
 
 use crate::clock::Clock;
@@ -154,8 +158,10 @@ impl Stream {
         let work = move || {
             sys::prepare_thread();
             match (plan.protocol, plan.role) {
-                (Protocol::Tcp, Role::Sender) => tcp::send(context, &plan, &payload),
-                (Protocol::Tcp, Role::Receiver) => tcp::receive(context, &plan),
+                (Protocol::Tcp | Protocol::Sctp, Role::Sender) => {
+                    tcp::send(context, &plan, &payload)
+                }
+                (Protocol::Tcp | Protocol::Sctp, Role::Receiver) => tcp::receive(context, &plan),
                 (Protocol::Udp, Role::Sender) => udp::send(context, &plan, &payload),
                 (Protocol::Udp, Role::Receiver) => udp::receive(context, &plan),
             }
@@ -188,7 +194,7 @@ impl Stream {
 /// Flows and threads divide by the block size, and write headers into it.
 fn has_valid_block(plan: &StreamPlan) -> bool {
     match plan.protocol {
-        Protocol::Tcp => (1..=MAX_TCP_BLOCK).contains(&plan.block_bytes),
+        Protocol::Tcp | Protocol::Sctp => (1..=MAX_TCP_BLOCK).contains(&plan.block_bytes),
         Protocol::Udp => (MIN_UDP_BLOCK..=MAX_UDP_BLOCK).contains(&plan.block_bytes),
     }
 }
@@ -199,7 +205,8 @@ impl Payload {
         let block_bytes = plan.block_bytes as usize;
         let blocks = match plan.protocol {
             Protocol::Tcp => tcp::blocks_a_call(block_bytes),
-            Protocol::Udp => 1,
+            // One call is one message.
+            Protocol::Udp | Protocol::Sctp => 1,
         };
         let mut bytes = vec![0; block_bytes * blocks];
         match self {

@@ -29,7 +29,8 @@ enum Turn {
 /// Sends until stopped, then waits to be closed.
 pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>) {
     let blocks = plan.block_bytes as usize * blocks_a_call(plan.block_bytes as usize);
-    let blocks = &payload[..blocks];
+    // SCTP has one block only, since a call is a message there.
+    let blocks = &payload[..blocks.min(payload.len())];
     let mut flow = SendFlow::new(context.clock.now(), plan);
     while context.is_running() {
         let now = context.clock.now();

@@ -77,9 +77,8 @@ pub(crate) use os::{
     is_multipath, mss, multipath_socket, path_mtu, prepare_thread, raise_descriptor_limit,
     recv_with_destination, request_destination, reuse_ended, sctp_socket, set_congestion,
     set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
-    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class,
-    set_user_timeout, share_port, socket_number, tcp_stats, unacknowledged_bytes, unread_bytes,
-    usable_buffer, wait,
+    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout,
+    share_port, socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 pub(crate) use crate::config::KeepAlive;

@@ -52,5 +52,7 @@ mod number {
 
 #[cfg(target_os = "freebsd")]
 mod number {
-    pub(super) use libc::{SCTP_INITMSG as INITMSG, SCTP_MAXSEG as MAXSEG, SCTP_NODELAY as NODELAY};
+    pub(super) use libc::{
+        SCTP_INITMSG as INITMSG, SCTP_MAXSEG as MAXSEG, SCTP_NODELAY as NODELAY,
+    };
 }

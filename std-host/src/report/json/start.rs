@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use linerate_core::test::{End, TestSettings};
+use linerate_core::test::{End, Protocol, TestSettings};
 use serde_json::Value;
 
 use super::{JsonOptions, Object, number, version, view};

@@ -1,6 +1,6 @@
 //! What is printed before the first interval: who talks to whom and what is about to be measured.
 
-use linerate_core::test::{End, TestSettings};
+use linerate_core::test::{End, Protocol, TestSettings};
 
 use super::{TextOptions, view};
 use crate::report::{Connection, StreamStart, TestStart, date, version};
