@@ -95,10 +95,8 @@ impl Server {
         socket.listen(BACKLOG).map_err(failed)?;
         let listener = TcpListener::from_std(socket.into()).map_err(failed)?;
         let local = listener.local_addr().map_err(failed)?;
-        let listen = match listen {
-            Listen::Everywhere { .. } => Listen::Everywhere { port: local.port() },
-            Listen::At(_) => Listen::At(local),
-        };
+        // Of an MPTCP socket, Linux does not tell the zone that it is bound to.
+        let listen = listen.with_port(local.port());
         let udp = UdpDoor::bind(listen, device).map_err(failed)?;
         let also = sctp_addresses(&config).await?;
         let (sender, of_sctp) = mpsc::channel(1);

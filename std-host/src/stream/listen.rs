@@ -25,6 +25,17 @@ type Make<'a> = &'a dyn Fn(Domain) -> io::Result<Socket>;
 type Prepare<'a> = &'a dyn Fn(&Socket) -> io::Result<()>;
 
 impl Listen {
+    /// The same on another port.
+    pub(crate) fn with_port(self, port: u16) -> Self {
+        match self {
+            Self::Everywhere { .. } => Self::Everywhere { port },
+            Self::At(mut address) => {
+                address.set_port(port);
+                Self::At(address)
+            }
+        }
+    }
+
     /// A bound socket, non-blocking; `prepare` sets what must be set before it is bound.
     pub(crate) fn bind(self, kind: Type, prepare: Prepare<'_>) -> io::Result<Socket> {
         self.bind_with(&|domain| Socket::new(domain, kind, None), prepare)
