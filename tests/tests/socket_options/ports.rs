@@ -1,6 +1,7 @@
 //! `--cport`: each data stream has its own local port, and no other connection has one of them.
 
 use std::net::{TcpListener, UdpSocket};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use linerate_tests::client;
@@ -124,16 +125,16 @@ fn stream_ports(document: &Value, key: &str) -> Vec<u64> {
     streams.iter().filter_map(|stream| stream[key].as_u64()).collect()
 }
 
-/// The first of so many free ports in a row.
+/// The first of so many free ports in a row, from below those that `free_port` gives.
 fn free_port_range(count: u16) -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
     loop {
-        let first = free_port();
+        let step = (std::process::id() as u16).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let first = 2000 + step % 1000 * 8;
         let is_free = |port| {
             let tcp = TcpListener::bind(("0.0.0.0", port));
             tcp.is_ok() && UdpSocket::bind(("0.0.0.0", port)).is_ok()
         };
-        // Other tests take single ports one after the other: stay clear of them.
-        let first = first + 1000;
         if (first..first + count).all(is_free) {
             return first;
         }
