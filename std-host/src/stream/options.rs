@@ -317,6 +317,45 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
+    fn what_one_end_wants_for_itself_reaches_the_socket() {
+        let own = OwnOptions {
+            device: Some("lo".into()),
+            send_timeout: Some(Duration::from_millis(2500)),
+            ..OwnOptions::default()
+        };
+        let options = SocketOptions::new(&TestSettings::new(Protocol::Tcp), None).with_own(own);
+        let (socket, _) = options.socket(Domain::IPV4).unwrap();
+        assert_eq!(options.apply(&socket, false), []);
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_millis(2500)));
+        assert_eq!(socket.device().unwrap().as_deref(), Some(&b"lo"[..]));
+    }
+
+    #[test]
+    fn sctp_passes_over_segment_sizes_that_mean_nothing_to_it() {
+        // A TCP socket in its place refuses each option of SCTP, which tells what was tried.
+        let tried = |mss_bytes: u32| {
+            let settings = TestSettings {
+                no_delay: true,
+                mss_bytes: Some(mss_bytes),
+                ..TestSettings::new(Protocol::Sctp)
+            };
+            let own = OwnOptions { sctp_streams: Some(5), ..OwnOptions::default() };
+            let options = SocketOptions::new(&settings, None).with_own(own);
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            let warnings = options.apply(&socket, false);
+            let named = |warning: &Warning| match warning {
+                Warning::Unsupported { option, .. } => *option,
+                other => panic!("{other:?}"),
+            };
+            warnings.iter().map(named).collect::<Vec<_>>()
+        };
+        assert_eq!(tried(511), ["--no-delay", "--nstreams"]);
+        assert_eq!(tried(512), ["--no-delay", "--set-mss", "--nstreams"]);
+        assert_eq!(tried(131_073), ["--no-delay", "--nstreams"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
     fn socket_options_reach_the_socket() {
         let settings = TestSettings {
             no_delay: true,
