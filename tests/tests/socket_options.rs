@@ -25,6 +25,16 @@ const PAIRS: [(Tool, Tool); 3] = [
     (Tool::Iperf3, Tool::Linerate),
 ];
 
+#[cfg(target_os = "linux")]
+fn has_mptcp() -> bool {
+    let enabled = std::fs::read_to_string("/proc/sys/net/mptcp/enabled");
+    let has = enabled.is_ok_and(|enabled| enabled.trim() == "1");
+    if !has {
+        skipped("the kernel has no MPTCP");
+    }
+    has
+}
+
 fn has_ipv6() -> bool {
     let has = std::net::TcpListener::bind("[::1]:0").is_ok();
     if !has {

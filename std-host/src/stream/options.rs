@@ -9,6 +9,7 @@ use linerate_core::test::{Direction, Protocol, TestSettings};
 use linerate_core::units::BitsPerSec;
 use socket2::{Domain, Socket, Type};
 
+use crate::error::words;
 use crate::report::{SocketBuffers, Warning};
 use crate::sys;
 
@@ -115,7 +116,7 @@ impl SocketOptions {
         })
     }
 
-    /// Applies everything to a socket of family IPv6 or IPv4 and returns what could not be had.
+    /// Applies everything to a socket that carries IPv6 or IPv4 and returns what could not be had.
     /// Before the connection is made where there is a choice: windows and segment sizes are
     /// announced in its first packet.
     pub(super) fn apply(&self, socket: &Socket, ipv6: bool) -> Vec<Warning> {
@@ -256,7 +257,7 @@ fn set_window(socket: &Socket, window: u32) -> Vec<Warning> {
 }
 
 fn refusal(option: &'static str, result: io::Result<()>) -> Option<Warning> {
-    result.err().map(|error| Warning::Unsupported { option, reason: error.to_string() })
+    result.err().map(|error| Warning::Unsupported { option, reason: words(&error) })
 }
 
 /// Enough for 3 ms at 10 Gbit/s. The usual default of 208 KiB overflows whenever the reader is

@@ -69,11 +69,11 @@ pub(crate) async fn connect_udp(
 
 /// Server: makes a data socket of an accepted connection whose cookie was read.
 pub(crate) fn adopt_stream(stream: TcpStream, options: &SocketOptions) -> io::Result<DataSocket> {
-    let peer = stream.peer_addr()?;
-    let socket = Socket::from(stream.into_std()?);
     // An IPv6 socket may carry IPv4, which its options have to reach.
-    let mut warnings = options.apply(&socket, peer.is_ipv6());
-    warnings.extend(options.after_accept(canonical(peer).is_ipv6()));
+    let is_ipv6 = canonical(stream.peer_addr()?).is_ipv6();
+    let socket = Socket::from(stream.into_std()?);
+    let mut warnings = options.apply(&socket, is_ipv6);
+    warnings.extend(options.after_accept(is_ipv6));
     DataSocket::new(socket, options, warnings)
 }
 
@@ -160,7 +160,7 @@ fn open(
         }
     };
     let mut warnings = Vec::from_iter(warning);
-    warnings.extend(options.apply(&socket, remote.is_ipv6()));
+    warnings.extend(options.apply(&socket, canonical(remote).is_ipv6()));
     let (destination, warning) = options.destination(&socket, remote);
     warnings.extend(warning);
     Ok((socket, destination, warnings))

@@ -94,8 +94,8 @@ pub(crate) fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
 
 /// An IPv6 socket that carries IPv4 takes one or the other, as the system likes it.
 pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::Result<()> {
-    let for_ipv4 = socket.set_tos_v4(class.into());
-    if ipv6 { socket.set_tclass_v6(class.into()).or(for_ipv4) } else { for_ipv4 }
+    let for_ipv6 = || socket.set_tclass_v6(class.into());
+    if ipv6 { for_ipv6() } else { socket.set_tos_v4(class.into()).or_else(|_| for_ipv6()) }
 }
 
 pub(crate) fn path_mtu(_socket: &Socket, _ipv6: bool) -> Option<u32> {

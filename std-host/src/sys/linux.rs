@@ -145,12 +145,9 @@ pub(crate) fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
     socket.set_tcp_mss(bytes)
 }
 
-/// An IPv6 socket takes both, for it may carry IPv4.
+/// An IPv6 socket takes both; one of MPTCP that of IPv4 only.
 pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::Result<()> {
-    if ipv6 {
-        socket.set_tclass_v6(class.into())?;
-    }
-    socket.set_tos_v4(class.into())
+    if ipv6 { socket.set_tclass_v6(class.into()) } else { socket.set_tos_v4(class.into()) }
 }
 
 pub(crate) fn path_mtu(socket: &Socket, ipv6: bool) -> Option<u32> {

@@ -21,7 +21,7 @@
 //! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
 //! | `congestion`, `set_congestion` | name of the congestion control |
 //! | `mss`, `set_mss` | segment size of a TCP socket |
-//! | `set_traffic_class` | the TOS or traffic class byte, by the socket's family; on an IPv6 socket that may carry IPv4, both |
+//! | `set_traffic_class` | the TOS or traffic class byte, by the family of the packets: an IPv6 socket may carry IPv4 |
 //! | `path_mtu` | MTU that the kernel knows towards the peer of a connected socket |
 //! | `set_max_pacing_rate` | kernel pacing, bytes per second |
 //! | `set_dont_fragment` | no fragments of IPv4 datagrams |

@@ -86,6 +86,21 @@ fn a_server_for_one_family_or_address_marks_as_well() {
 }
 
 #[test]
+fn mptcp_over_ipv4_is_marked_as_well() {
+    if !may_make_namespaces() || !super::has_mptcp() {
+        return;
+    }
+    let cable = Cable::new();
+    let (mark, class) = MARKS[0];
+    // Linux takes no traffic class from an MPTCP socket over IPv6; the client is warned of that.
+    for test in ["-m -n 50K -l 1000 -P 2", "-m -n 50K -l 1000 -R"] {
+        let options = format!("{test} {mark}");
+        let streams = run(&cable, Tool::Linerate, Tool::Linerate, FAR.v4, &[], &options);
+        check(&streams, class, true, true, &options);
+    }
+}
+
+#[test]
 fn packets_without_a_mark_have_none() {
     if !may_make_namespaces() {
         return;

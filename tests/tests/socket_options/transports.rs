@@ -7,7 +7,7 @@ use linerate_tests::client;
 use linerate_tests::namespace::{Namespace, may_make_namespaces};
 use linerate_tests::script::{Peer, Step, frame};
 use linerate_tests::server::{Server, free_port};
-use linerate_tests::tool::{Tool, skipped};
+use linerate_tests::tool::Tool;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -107,12 +107,7 @@ fn a_server_without_sctp_refuses_and_serves_the_next() {
 }
 
 fn may_run() -> bool {
-    let has_mptcp = std::fs::read_to_string("/proc/sys/net/mptcp/enabled");
-    if !has_mptcp.is_ok_and(|enabled| enabled.trim() == "1") {
-        skipped("the kernel has no MPTCP");
-        return false;
-    }
-    may_make_namespaces()
+    super::has_mptcp() && may_make_namespaces()
 }
 
 fn has_sctp() -> bool {
