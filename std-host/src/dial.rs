@@ -234,14 +234,14 @@ impl Drop for Dialler<'_> {
     }
 }
 
-/// A chosen port can be free and yet not be used: towards the same server it rests for a while after a
-/// connection has ended.
+/// A chosen port can be free and yet not be used: towards the same server it carries one connection,
+/// and rests for a while after that has ended.
 fn explain(error: io::Error, port: Option<u16>) -> io::Error {
     match (error.kind(), port) {
         (io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse, Some(port)) => {
             let text = format!(
-                "local port {port} has just had a connection to this server and rests for about a \
-                 minute; another --cport can be used at once"
+                "local port {port} has a connection to this server, or had one until a minute ago; \
+                 choose another --cport"
             );
             io::Error::new(error.kind(), text)
         }

@@ -28,6 +28,8 @@ pub struct Packet {
     pub flow_label: u32,
     /// Bytes after the last header.
     pub payload: usize,
+    /// The last of them.
+    pub last: Option<[u8; 8]>,
 }
 
 /// Runs `work` and tells what passed `device` of the namespace meanwhile, in both directions.
@@ -115,6 +117,7 @@ impl Packet {
             class,
             flow_label,
             payload: length.checked_sub(header)?,
+            last: segment.get(..length).and_then(|whole| whole.last_chunk().copied()),
         })
     }
 }

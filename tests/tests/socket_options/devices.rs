@@ -121,6 +121,22 @@ fn a_device_that_is_not_there_is_named_by_both_roles() {
     }
 }
 
+#[test]
+fn a_server_that_cannot_listen_says_so_once_and_ends() {
+    let server = Server::start(Tool::Linerate, &[]);
+    let taken = server.port().to_string();
+    let free = free_port().to_string();
+    for options in [["-p", taken.as_str(), "-B", "127.0.0.1"], ["-p", &free, "-B", "192.0.2.77"]] {
+        let mut command = Tool::Linerate.command();
+        command.arg("-s").args(options);
+        let ended = linerate_tests::process::Process::start(&mut command).wait(LIMIT);
+        let ended = ended.unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(ended.code, Some(1), "{ended}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended}");
+        assert!(ended.stderr.contains("unable to start listener for connections"), "{ended}");
+    }
+}
+
 fn run(cable: &Cable, host: &str, port: u16, options: &[&str]) -> Ended {
     let started = client::start_in(&cable.near, Tool::Linerate, host, port, options);
     started.wait(LIMIT).unwrap_or_else(|why| panic!("{why}"))

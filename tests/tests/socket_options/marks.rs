@@ -142,6 +142,40 @@ fn flow_labels_are_on_the_wire() {
 }
 
 #[test]
+fn a_sending_server_does_as_its_client_asks() {
+    if !may_make_namespaces() || !Tool::Iperf3.is_here() {
+        return;
+    }
+    let cable = Cable::new();
+    let sent_by_server = |client, options: &str| {
+        let mut streams = run(&cable, client, Tool::Linerate, FAR.v4, &[], options);
+        let packets = streams.remove(0).to_client.into_iter();
+        packets.filter(|packet| packet.payload == 1000).collect::<Vec<_>>()
+    };
+    for client in [Tool::Linerate, Tool::Iperf3] {
+        let options = "-u -k 20 -b 5M -l 1000 -R";
+        let digits = sent_by_server(client, &format!("{options} --repeating-payload"));
+        let random = sent_by_server(client, options);
+        assert!(digits.len() >= 19 && random.len() >= 19, "{} {}", digits.len(), random.len());
+        // Digits are repeated from the start of each block, so 1000 bytes end with a nine.
+        assert!(digits.iter().all(|packet| packet.last == Some(*b"23456789")), "{client}");
+        assert!(random.iter().all(|packet| packet.last != Some(*b"23456789")), "{client}");
+    }
+    // Two packets' worth of data in a datagram that must not be cut is none at all.
+    for (options, arrives) in
+        [("-u -t 1 -b 5M -l 2000 -R", true), ("-u -t 1 -b 5M -l 2000 -R --dont-fragment", false)]
+    {
+        let server = Server::start_in(&cable.far, Tool::Linerate, &[]);
+        let words: Vec<&str> = options.split(' ').chain(["-J"]).collect();
+        let client = client::start_in(&cable.near, Tool::Linerate, FAR.v4, server.port(), &words);
+        let ended = client.wait(LIMIT).unwrap_or_else(|why| panic!("{why}"));
+        let document = ended.document().unwrap_or_else(|why| panic!("{why}"));
+        let received = document["end"]["sum_received"]["bytes"].as_u64();
+        assert_eq!(received > Some(0), arrives, "{options}: {ended}");
+    }
+}
+
+#[test]
 fn segments_are_as_small_as_asked_in_both_directions() {
     if !may_make_namespaces() || !Tool::Iperf3.is_here() {
         return;

@@ -89,6 +89,52 @@ fn a_test_with_chosen_ports_can_be_repeated_at_once() {
     }
 }
 
+/// Where the system gives out ports from the very range that was chosen.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_control_connection_leaves_the_chosen_ports_alone() {
+    use linerate_tests::namespace::{Namespace, may_make_namespaces};
+
+    if !may_make_namespaces() {
+        return;
+    }
+    for (host, options) in [
+        ("127.0.0.1", "-n 1M -P 50 --cport 5300"),
+        ("127.0.0.1", "-n 1M -P 50 --cport 5300 -B 127.0.0.1"),
+        ("::1", "-n 1M -P 25 --bidir --cport 5310"),
+        ("localhost", "-n 1M -P 50 --cport 5320"),
+        ("localhost", "-u -n 100K -b 20M -P 50 --cport 5310"),
+    ] {
+        // Each in a network of its own, for control connections rest, too.
+        let network = Namespace::new();
+        network.set("net.ipv4.ip_local_port_range", "5300 5379");
+        let server = Server::start_in(&network, Tool::Linerate, &[]);
+        let words: Vec<&str> = options.split(' ').collect();
+        let client = client::start_in(&network, Tool::Linerate, host, server.port(), &words);
+        let ended = client.wait(LIMIT).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(ended.code, Some(0), "{ended}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_port_that_has_a_connection_to_the_server_is_named() {
+    let server = Server::start(Tool::Linerate, &[]);
+    let first = free_port_range(1).to_string();
+    let start = |seconds| {
+        let options = ["-t", seconds, "-b", "1M", "--cport", &first];
+        client::start(Tool::Linerate, "127.0.0.1", server.port(), &options)
+    };
+    let earlier = start("4");
+    // Long enough for the earlier client to have its stream.
+    std::thread::sleep(Duration::from_millis(1500));
+    let later = start("1").wait(LIMIT).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(later.code, Some(2), "{later}");
+    assert!(later.stderr.contains(&format!("local port {first} has a connection")), "{later}");
+    let earlier = earlier.wait(LIMIT).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(earlier.code, Some(0), "{earlier}");
+}
+
 #[test]
 fn a_port_that_cannot_be_had_is_named_before_the_server_is_called() {
     let (first, udp) = (free_port_range(2), free_port_range(1));

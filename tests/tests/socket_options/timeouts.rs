@@ -1,4 +1,4 @@
-//! Every connection of a client has its limit of time, not only the first.
+//! Every connection of a client has its limit of time, the first and the others.
 
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
@@ -29,4 +29,28 @@ fn a_stream_that_nobody_answers_ends_by_the_connect_timeout() {
     assert!(ended.took >= Duration::from_millis(700), "{ended}");
     assert!(ended.took < Duration::from_millis(2700), "{ended}");
     server.join().expect("it does not panic").expect("it plays its part");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_address_that_never_answers_ends_by_the_connect_timeout() {
+    use linerate_tests::namespace::may_make_namespaces;
+    use linerate_tests::veth::{Cable, DEVICE};
+
+    if !may_make_namespaces() {
+        return;
+    }
+    let cable = Cable::new();
+    for address in ["10.77.0.99", "fd77::99"] {
+        // Packets to nobody: the far end passes over them.
+        let neighbour = format!("neighbour add {address} lladdr 02:00:00:00:00:99 dev {DEVICE}");
+        cable.near.ip(&neighbour);
+        let options = ["--connect-timeout", "700", "-t", "1"];
+        let client = client::start_in(&cable.near, Tool::Linerate, address, 5201, &options);
+        let ended = client.wait(Duration::from_secs(20)).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(ended.code, Some(2), "{ended}");
+        assert!(ended.stderr.contains("unable to connect to server"), "{ended}");
+        assert!(ended.stderr.contains("no answer in time"), "{ended}");
+        assert!(ended.took < Duration::from_millis(2700), "{ended}");
+    }
 }
