@@ -14,6 +14,7 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
+use crate::auth::Login;
 use crate::clock::Clock;
 use crate::config::ClientConfig;
 use crate::control::{self, Driver, MAX_STREAMS, Records};
@@ -77,6 +78,7 @@ async fn run(
     recorder: &mut Recorder<'_>,
     cancel: &Cancel,
 ) -> Result<(), Error> {
+    let login = config.credentials.as_ref().map(Login::new).transpose()?;
     let connecting = reach(config);
     let reached = tokio::select! {
         reached = connecting => reached?,
@@ -86,13 +88,15 @@ async fn run(
     control::prepare(&control, config.control_keep_alive, config.send_timeout);
     let clock = Clock::new();
     let cookie = random_cookie()?;
+    // Made late: a server takes it only for some seconds.
+    let token = login.map(|login| login.token(SystemTime::now())).transpose()?;
     let session_config = SessionConfig {
         settings: config.settings,
         text: ClientText {
             title: config.title.as_deref(),
             extra_data: config.extra_data.as_deref(),
             congestion: config.congestion.as_deref(),
-            auth_token: None,
+            auth_token: token.as_deref(),
         },
         client_version: linerate_core::IPERF3_EQUIVALENT,
         interval: config.interval,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::error_text;
-use linerate_core::session::{Client as ClientExchange, StreamEvent};
+use linerate_core::session::{Client as ClientExchange, Phase, SessionError, StreamEvent};
 use linerate_core::test::{Protocol, StreamId};
 use linerate_core::time::Instant;
 use socket2::{Domain, Socket, Type};
@@ -222,6 +222,15 @@ impl<'a> Backend for Dialler<'a> {
                     message: words(&error),
                 })
             }
+        }
+    }
+
+    fn explain(&self, error: SessionError) -> Error {
+        match error {
+            SessionError::ControlClosed(Phase::Preparing) if self.config.credentials.is_some() => {
+                Error::LoginUnanswered
+            }
+            _ => Error::Session(error),
         }
     }
 }

@@ -3,6 +3,7 @@
 use linerate_core::protocol::code::ServerError;
 use tokio::net::TcpStream;
 
+use crate::auth::{Guest, Refusal};
 use crate::stream::DataSocket;
 
 /// One thing that comes.
@@ -14,6 +15,8 @@ pub(super) enum Input {
     Greeted(DataSocket),
     /// Its streams cannot come, and why.
     CannotListen(ServerError),
+    /// Its client may have a test, or may not.
+    Judged(Result<Guest, Refusal>),
     /// Its streams can come, or there is no place for it.
     Prepared,
 }

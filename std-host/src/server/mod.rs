@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::auth::{Gate, Guest};
 use crate::config::{Family, KeepAlive, ServerConfig};
 use crate::connect::{of_family, resolve};
 use crate::device;
@@ -50,6 +51,8 @@ struct Shared {
     /// What this server wants of all its data sockets.
     own: OwnOptions,
     control: ControlOptions,
+    /// Where clients have to log in.
+    gate: Option<Gate>,
 }
 
 /// What this server wants of its control connections.
@@ -67,6 +70,9 @@ pub trait ObserveTests: Send + Sync {
     /// A connection was turned away before it became a test: whose, and why.
     fn turned_away(&self, _peer: SocketAddr, _why: &str) {}
 
+    /// A client may have its test because it logged in.
+    fn logged_in(&self, _peer: SocketAddr, _guest: &Guest) {}
+
     /// The system gives the server no more connections for now.
     fn cannot_accept(&self, _error: &std::io::Error) {}
 }
@@ -75,10 +81,12 @@ impl Server {
     /// Opens the port, TCP and UDP. Must be called within a tokio runtime with I/O and time.
     ///
     /// # Errors
-    /// [`Error::System`] when the port is taken or the address is not this machine's.
+    /// [`Error::System`] when the port is taken or the address is not this machine's,
+    /// [`Error::Usage`] when the files of its login cannot be used.
     pub async fn bind(config: ServerConfig) -> Result<Self, Error> {
         let device = config.bind_device.as_deref();
         device::check(device)?;
+        let gate = config.login.as_ref().map(Gate::open).transpose()?;
         let listen = listen_address(&config).await?;
         let failed = |error| {
             let what = match &config.bind {
@@ -111,7 +119,7 @@ impl Server {
             keep_alive: config.control_keep_alive,
             send_timeout: config.send_timeout,
         };
-        let shared = Arc::new(Shared { table, udp, sctp, own, control });
+        let shared = Arc::new(Shared { table, udp, sctp, own, control, gate });
         Ok(Self { config, listener, of_sctp, shared })
     }
 
@@ -192,7 +200,7 @@ impl Hosted {
                 let (interval, cancel) = (self.config.interval, cancel.clone());
                 self.running.spawn(async move {
                     let mut observer = tests.observe(visitor.test_number);
-                    host(visitor, interval, &shared, observer.as_mut(), &cancel).await
+                    host(visitor, interval, &shared, &*tests, observer.as_mut(), &cancel).await
                 });
             }
         }
