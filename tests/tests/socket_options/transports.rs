@@ -1,13 +1,15 @@
-//! MPTCP and SCTP: what the data streams use, what the control connection does, and what is said where
-//! one end lacks them.
+//! MPTCP, SCTP, and what else both ends ask their kernels for: what the data streams use, what the control
+//! connection does, and what is said where one end lacks it.
 
 use std::time::Duration;
 
 use linerate_tests::client;
 use linerate_tests::namespace::{Namespace, may_make_namespaces};
+use linerate_tests::rows::run_all;
 use linerate_tests::script::{Peer, Step, frame};
 use linerate_tests::server::{Server, free_port};
 use linerate_tests::tool::Tool;
+use linerate_tests::veth::{Cable, FAR};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -65,6 +67,57 @@ fn a_client_whose_system_lacks_mptcp_uses_tcp_and_says_so() {
     assert_eq!(ended.code, Some(0), "{ended}");
     assert_eq!(ended.stderr.matches("--mptcp has no effect here").count(), 1, "{ended}");
     server.wait().unwrap_or_else(|why| panic!("{why}"));
+}
+
+#[test]
+fn the_sending_end_is_paced_by_the_kernel() {
+    if !may_make_namespaces() || !Tool::Iperf3.is_here() {
+        return;
+    }
+    let cable = Cable::new();
+    let rows: Vec<_> = super::PAIRS
+        .iter()
+        .flat_map(|pair| ["", "-R", "--bidir"].map(|direction| (*pair, direction)))
+        // Stock servers do not pace before 3.17.
+        .filter(|((_, server), direction)| *server == Tool::Linerate || direction.is_empty())
+        .collect();
+    run_all(&rows, |&((client, server), direction)| {
+        let server = Server::start_in(&cable.far, server, &["-1"]);
+        let mut options = vec!["-t", "1", "--fq-rate", "20M", "-J"];
+        options.extend(direction.split_whitespace());
+        let started = client::start_in(&cable.near, client, FAR.v4, server.port(), &options);
+        let ended = started.wait(LIMIT)?;
+        let document = ended.document()?;
+        // A busy machine may be slower than that, but the cable is a hundred times as fast.
+        for sum in ["sum_received", "sum_received_bidir_reverse"] {
+            let rate = document["end"][sum]["bits_per_second"].as_f64().unwrap_or(20e6);
+            if !(5e6..30e6).contains(&rate) {
+                return Err(format!("{sum}: {rate} bit/s: {ended}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn both_ends_use_the_congestion_control_that_was_asked_for() {
+    if !Tool::Iperf3.is_here() {
+        return;
+    }
+    for (client, server) in super::PAIRS {
+        for direction in ["", "-R"] {
+            let server = Server::start(server, &["-1"]);
+            let mut options = vec!["-n", "1M", "-C", "reno", "-J"];
+            options.extend(direction.split_whitespace());
+            let ended = client::run(client, "127.0.0.1", server.port(), &options, LIMIT);
+            let ended = ended.unwrap_or_else(|why| panic!("{why}"));
+            let document = ended.document().unwrap_or_else(|why| panic!("{why}"));
+            for end in ["sender", "receiver"] {
+                let name = &document["end"][format!("{end}_tcp_congestion")];
+                assert_eq!(name, "reno", "{direction}: {ended}");
+            }
+        }
+    }
 }
 
 #[test]
