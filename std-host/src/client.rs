@@ -1,10 +1,13 @@
 //! A client: connects, then runs one test.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::error_text;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
 use linerate_core::session::{ClientConfig as SessionConfig, ClientSession, Deadlines, Transmit};
@@ -22,7 +25,7 @@ use crate::dial::{Dialler, Reached, reach};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Interval, Progress, TestEnd, TestStart, Warning};
-use crate::stream::SocketOptions;
+use crate::stream::{DataFile, SocketOptions, require_cpu, unusable_file};
 use crate::sys;
 
 /// Everything that one test told.
@@ -78,6 +81,14 @@ async fn run(
     recorder: &mut Recorder<'_>,
     cancel: &Cancel,
 ) -> Result<(), Error> {
+    if let Some(cpu) = config.affinity {
+        require_cpu(cpu)?;
+    }
+    let file = config.file.as_ref().map(|path| open_file(config, path)).transpose()?;
+    let mut settings = config.settings;
+    if let (Some(file), true) = (&file, config.end_is_default) {
+        settings.limits = file.limits(settings.direction, settings.limits);
+    }
     let login = config.credentials.as_ref().map(Login::new).transpose()?;
     let connecting = reach(config);
     let reached = tokio::select! {
@@ -91,7 +102,7 @@ async fn run(
     // Made late: a server takes it only for some seconds.
     let token = login.map(|login| login.token(SystemTime::now())).transpose()?;
     let session_config = SessionConfig {
-        settings: config.settings,
+        settings,
         text: ClientText {
             title: config.title.as_deref(),
             extra_data: config.extra_data.as_deref(),
@@ -128,10 +139,22 @@ async fn run(
     }
     let (inputs_sender, inputs) = mpsc::unbounded_channel();
     let options = SocketOptions::new(&settings, config.congestion.as_deref()).with_own(own);
-    let backend = Dialler::new(config, &control, remote, cookie, options, ports, inputs_sender)?;
+    let mut backend =
+        Dialler::new(config, &control, remote, cookie, options, ports, inputs_sender)?;
+    backend.file = file;
     let records = Records::new(connection, config.interval);
     Driver::new(session, backend, control, clock, inputs, records, recorder).run(cancel).await;
     Ok(())
+}
+
+/// The file to send or to store in, which must be there before anybody is called.
+fn open_file(config: &ClientConfig, path: &Path) -> Result<DataFile, Error> {
+    if config.settings.protocol == Protocol::Udp {
+        let text = error_text::text(error_number::UDP_FILE).unwrap_or_default();
+        return Err(Error::Usage(format!("-F {}: {text}", path.display())));
+    }
+    let file = DataFile::new(path.to_owned(), End::Client, config.settings.direction);
+    file.map_err(|error| unusable_file(path, &error))
 }
 
 /// A session with room for the most streams is large, and moving it takes stack: it goes to the heap

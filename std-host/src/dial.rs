@@ -23,7 +23,8 @@ use crate::control::{Backend, MAX_STREAMS, TestSession};
 use crate::device;
 use crate::error::{Error, words};
 use crate::stream::{
-    DataSocket, LocalPoint, LocalPorts, OwnOptions, SocketOptions, connect_stream, connect_udp,
+    DataFile, DataSocket, LocalPoint, LocalPorts, OwnOptions, SocketOptions, connect_stream,
+    connect_udp,
 };
 use crate::sys;
 
@@ -126,6 +127,8 @@ pub(crate) struct Dialler<'a> {
     ports: LocalPorts,
     inputs: mpsc::UnboundedSender<Opened>,
     dialling: Option<AbortHandle>,
+    /// The file that the streams send or store in.
+    pub(crate) file: Option<DataFile>,
 }
 
 /// A stream was opened, or could not be.
@@ -145,7 +148,17 @@ impl<'a> Dialler<'a> {
         let mut local = control.local_addr().map_err(failed)?;
         local.set_port(0);
         let options = Arc::new(options);
-        Ok(Self { config, remote, local, cookie, options, ports, inputs, dialling: None })
+        Ok(Self {
+            config,
+            remote,
+            local,
+            cookie,
+            options,
+            ports,
+            inputs,
+            dialling: None,
+            file: None,
+        })
     }
 
     /// Where the stream at `index` starts.
@@ -197,6 +210,14 @@ impl<'a> Backend for Dialler<'a> {
             let _ = inputs.send(Opened(id, opened.map_err(|error| explain(error, port))));
         });
         self.dialling = Some(dialling.abort_handle());
+    }
+
+    fn file(&self) -> Option<&DataFile> {
+        self.file.as_ref()
+    }
+
+    fn cpu(&self) -> Option<u16> {
+        self.config.affinity
     }
 
     fn on_input(

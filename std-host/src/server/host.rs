@@ -10,8 +10,9 @@ use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::session::{
     Admission, Deadlines, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
+    SessionError,
 };
-use linerate_core::test::{End, Protocol};
+use linerate_core::test::{End, Protocol, TestSettings};
 use linerate_core::time::Instant;
 use socket2::SockRef;
 use tokio::net::TcpStream;
@@ -26,7 +27,10 @@ use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Progress};
-use crate::stream::{DataSocket, OpenSctp, SocketOptions, adopt_stream};
+use crate::stream::{
+    DataFile, DataSocket, OpenSctp, SocketOptions, adopt_stream, check_cpu, unusable_cpu,
+    unusable_file,
+};
 use crate::sys;
 
 /// A client that has said its cookie.
@@ -79,6 +83,8 @@ pub(super) async fn host(
         waiting: None,
         sctp: None,
         connected: Vec::new(),
+        file: None,
+        cpu: None,
         was_accepted: &mut was_accepted,
     };
     let records = Records::new(connection, interval);
@@ -107,6 +113,8 @@ struct Host<'a> {
     sctp: Option<Arc<OpenSctp>>,
     /// The TCP streams that have come while others are missing, each with its order.
     connected: Vec<(u64, DataSocket)>,
+    file: Option<DataFile>,
+    cpu: Option<u16>,
     was_accepted: &'a mut bool,
 }
 
@@ -117,13 +125,19 @@ impl Host<'_> {
     /// Finds the test a place and gets ready for its streams.
     fn make_room(&mut self, session: &TestSession<Self>) {
         let settings = session.settings();
+        if let Err((told, error)) = self.equip(settings) {
+            let _ = self.sender.send(Input::Unfit(told, error));
+            return;
+        }
         let options = SocketOptions::new(settings, session.text().congestion());
         let options = options.with_own(self.shared.own.clone());
         if settings.protocol == Protocol::Sctp {
             match self.shared.sctp.open() {
                 Ok(open) => self.sctp = Some(open),
                 Err(error) => {
-                    let _ = self.sender.send(Input::CannotListen(sctp_error(&error)));
+                    let told = sctp_error(&error);
+                    let error = Error::system(told.to_string(), &error);
+                    let _ = self.sender.send(Input::Unfit(told, error));
                     return;
                 }
             }
@@ -187,8 +201,9 @@ impl Backend for Host<'_> {
                 let accept = self.place.as_ref().map(|_| Admission::Accept);
                 session.handle_prepared(now, accept.unwrap_or(Admission::Busy));
             }
-            (Input::CannotListen(error), _) => {
-                session.handle_prepared(now, Admission::Deny(error));
+            (Input::Unfit(told, error), _) => {
+                session.handle_prepared(now, Admission::Deny(told));
+                return Err(error);
             }
             (Input::Judged(Ok(guest)), _) => {
                 self.tests.logged_in(self.peer, &guest);
@@ -239,8 +254,47 @@ impl Backend for Host<'_> {
         self.sctp = None;
     }
 
+    fn file(&self) -> Option<&DataFile> {
+        self.file.as_ref()
+    }
+
+    fn cpu(&self) -> Option<u16> {
+        self.cpu
+    }
+
     fn concurrent_tests(&self) -> u32 {
         self.place.as_ref().map_or(0, Place::others_running)
+    }
+}
+
+impl Host<'_> {
+    /// Gets the CPU and the file for the streams of a test, or says why it cannot be: what to tell the
+    /// client, and this end's own words.
+    fn equip(&mut self, settings: &TestSettings) -> Result<(), (ServerError, Error)> {
+        let told = |number, error: &io::Error| ServerError {
+            number,
+            errno: error.raw_os_error().unwrap_or(0),
+        };
+        if let Some(cpu) = settings.server_affinity {
+            match check_cpu(cpu) {
+                Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+                    let told = told(error_number::AFFINITY, &error);
+                    return Err((told, unusable_cpu(cpu, &error)));
+                }
+                _ => {}
+            }
+        }
+        self.cpu = settings.server_affinity.or(self.shared.affinity);
+        let Some(path) = &self.shared.file else { return Ok(()) };
+        if settings.protocol == Protocol::Udp {
+            let told = ServerError::new(error_number::UDP_FILE);
+            return Err((told, Error::Session(SessionError::Denied(told))));
+        }
+        let file = DataFile::new(path.clone(), End::Server, settings.direction);
+        let file =
+            file.map_err(|error| (told(error_number::FILE, &error), unusable_file(path, &error)))?;
+        self.file = Some(file);
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use linerate_core::protocol::code::ServerError;
 use tokio::net::TcpStream;
 
 use crate::auth::{Guest, Refusal};
+use crate::error::Error;
 use crate::stream::DataSocket;
 
 /// One thing that comes.
@@ -13,10 +14,10 @@ pub(super) enum Input {
     Connected(TcpStream, u64),
     /// A UDP stream of this test.
     Greeted(DataSocket),
-    /// Its streams cannot come, and why.
-    CannotListen(ServerError),
     /// Its client may have a test, or may not.
     Judged(Result<Guest, Refusal>),
     /// Its streams can come, or there is no place for it.
     Prepared,
+    /// The test cannot be had here: the number for the client, and what there is to say of it here.
+    Unfit(ServerError, Error),
 }

@@ -9,6 +9,7 @@ mod table;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use crate::connect::{of_family, resolve};
 use crate::device;
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
-use crate::stream::{Listen, OwnOptions, SctpDoor, UdpDoor};
+use crate::stream::{Listen, OwnOptions, SctpDoor, UdpDoor, require_cpu};
 use crate::sys;
 use greet::{Greeted, Greetings};
 use host::{Visitor, host};
@@ -51,6 +52,10 @@ struct Shared {
     /// What this server wants of all its data sockets.
     own: OwnOptions,
     control: ControlOptions,
+    /// File to store in, or to send from.
+    file: Option<PathBuf>,
+    /// CPU of the streams of clients that name none.
+    affinity: Option<u16>,
     /// Where clients have to log in.
     gate: Option<Gate>,
 }
@@ -81,11 +86,14 @@ impl Server {
     /// Opens the port, TCP and UDP. Must be called within a tokio runtime with I/O and time.
     ///
     /// # Errors
-    /// [`Error::System`] when the port is taken or the address is not this machine's,
+    /// [`Error::System`] when the port is taken, or the address or CPU is not this machine's,
     /// [`Error::Usage`] when the files of its login cannot be used.
     pub async fn bind(config: ServerConfig) -> Result<Self, Error> {
         let device = config.bind_device.as_deref();
         device::check(device)?;
+        if let Some(cpu) = config.affinity {
+            require_cpu(cpu)?;
+        }
         let gate = config.login.as_ref().map(Gate::open).transpose()?;
         let listen = listen_address(&config).await?;
         let failed = |error| {
@@ -119,7 +127,8 @@ impl Server {
             keep_alive: config.control_keep_alive,
             send_timeout: config.send_timeout,
         };
-        let shared = Arc::new(Shared { table, udp, sctp, own, control, gate });
+        let (file, affinity) = (config.file.clone(), config.affinity);
+        let shared = Arc::new(Shared { table, udp, sctp, own, control, file, affinity, gate });
         Ok(Self { config, listener, of_sctp, shared })
     }
 
