@@ -20,7 +20,7 @@ pub(crate) enum Listen {
 }
 
 /// Makes a socket of a family.
-type Make<'a> = &'a dyn Fn(Domain) -> io::Result<Socket>;
+pub(super) type Make<'a> = &'a dyn Fn(Domain) -> io::Result<Socket>;
 /// Sets what must be set before a socket is bound.
 type Prepare<'a> = &'a dyn Fn(&Socket) -> io::Result<()>;
 

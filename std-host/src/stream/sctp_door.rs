@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::Listen;
+use super::listen::Make;
 use crate::sys;
 
 /// How to open the port, and whoever has opened it.
@@ -41,6 +42,10 @@ impl SctpDoor {
 
     /// Opens the port, unless another test has. Must be called within a tokio runtime.
     pub(crate) fn open(&self) -> io::Result<Arc<OpenSctp>> {
+        self.open_with(&sys::sctp_socket)
+    }
+
+    fn open_with(&self, make: Make<'_>) -> io::Result<Arc<OpenSctp>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = open.upgrade() {
             return Ok(open);
@@ -49,7 +54,7 @@ impl SctpDoor {
             socket.set_reuse_address(true)?;
             self.device.as_ref().map_or(Ok(()), |device| sys::bind_to_device(socket, device))
         };
-        let socket = self.listen.bind_with(&sys::sctp_socket, &prepare)?;
+        let socket = self.listen.bind_with(make, &prepare)?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
         let also: Vec<_> = self.also.iter().filter(|&&ip| ip != local.ip()).collect();
         if !also.is_empty() {
@@ -87,3 +92,41 @@ async fn accept(listener: TcpListener, accepted: mpsc::Sender<(TcpStream, Socket
 const BACKLOG: i32 = 256;
 /// After a failure to accept, which may stay for a while.
 const PAUSE: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    /// This machine need not have SCTP, and the calls are those of TCP.
+    fn instead(domain: Domain) -> io::Result<Socket> {
+        Socket::new(domain, Type::STREAM, None)
+    }
+
+    #[tokio::test]
+    async fn the_port_is_open_while_a_test_holds_it() {
+        let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let at = free.local_addr().unwrap();
+        drop(free);
+        let (sender, mut accepted) = mpsc::channel(1);
+        let door = SctpDoor::new(Listen::At(at), None, Vec::new(), sender);
+        assert!(TcpStream::connect(at).await.is_err(), "nobody asked for it");
+        for _ in 0..2 {
+            let first = door.open_with(&instead).unwrap();
+            let second = door.open_with(&instead).unwrap();
+            assert!(Arc::ptr_eq(&first, &second), "one port for all tests");
+            drop(first);
+            let near = TcpStream::connect(at).await.unwrap();
+            let (_, peer) = accepted.recv().await.unwrap();
+            assert_eq!(peer, near.local_addr().unwrap());
+            drop(second);
+            // The task ends at its next turn, and the port with it.
+            while TcpStream::connect(at).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
