@@ -28,8 +28,7 @@ use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Progress};
 use crate::stream::{
-    DataFile, DataSocket, OpenSctp, SocketOptions, adopt_stream, check_cpu, unusable_cpu,
-    unusable_file,
+    DataFile, DataSocket, SocketOptions, adopt_stream, check_cpu, unusable_cpu, unusable_file,
 };
 use crate::sys;
 
@@ -81,7 +80,6 @@ pub(super) async fn host(
         options: None,
         place: None,
         waiting: None,
-        sctp: None,
         connected: Vec::new(),
         file: None,
         cpu: None,
@@ -109,8 +107,6 @@ struct Host<'a> {
     place: Option<Place>,
     /// The task that checks the login, or takes UDP greetings.
     waiting: Option<AbortHandle>,
-    /// The SCTP port, while this test waits for its streams.
-    sctp: Option<Arc<OpenSctp>>,
     /// The TCP streams that have come while others are missing, each with its order.
     connected: Vec<(u64, DataSocket)>,
     file: Option<DataFile>,
@@ -131,16 +127,13 @@ impl Host<'_> {
         }
         let options = SocketOptions::new(settings, session.text().congestion());
         let options = options.with_own(self.shared.own.clone());
-        if settings.protocol == Protocol::Sctp {
-            match self.shared.sctp.open() {
-                Ok(open) => self.sctp = Some(open),
-                Err(error) => {
-                    let told = sctp_error(&error);
-                    let error = Error::system(told.to_string(), &error);
-                    let _ = self.sender.send(Input::Unfit(told, error));
-                    return;
-                }
-            }
+        if settings.protocol == Protocol::Sctp
+            && let Err(error) = self.shared.sctp.open()
+        {
+            let told = sctp_error(&error);
+            let error = Error::system(told.to_string(), &error);
+            let _ = self.sender.send(Input::Unfit(told, error));
+            return;
         }
         let is_stream = settings.protocol.is_stream();
         self.place = self.shared.table.enter(self.cookie, is_stream.then(|| self.sender.clone()));
@@ -251,7 +244,6 @@ impl Backend for Host<'_> {
         if let Some(place) = &self.place {
             place.set_running();
         }
-        self.sctp = None;
     }
 
     fn file(&self) -> Option<&DataFile> {

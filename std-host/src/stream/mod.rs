@@ -36,7 +36,7 @@ pub(crate) use handling::Handling;
 pub(crate) use listen::Listen;
 pub(crate) use options::{OwnOptions, SocketOptions};
 pub(crate) use ports::{LocalPoint, LocalPorts};
-pub(crate) use sctp_door::{OpenSctp, SctpDoor};
+pub(crate) use sctp_door::SctpDoor;
 pub(crate) use socket::{DataSocket, adopt_stream, connect_stream, connect_udp};
 pub(crate) use udp_door::UdpDoor;
 

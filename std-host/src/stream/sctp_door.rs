@@ -1,9 +1,9 @@
-//! The server's SCTP port, which is open only while a test with SCTP waits for its streams. Knows no
-//! test: its connections are told apart by their cookies, as those of the TCP port are.
+//! The server's SCTP port, which is closed until a client asks for SCTP. Knows no test: its connections
+//! are told apart by their cookies, as those of the TCP port are.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use super::Listen;
 use super::listen::Make;
 use crate::sys;
 
-/// How to open the port, and whoever has opened it.
+/// The port, and how to open it. Dropping it closes the port.
 #[derive(Debug)]
 pub(crate) struct SctpDoor {
     listen: Listen,
@@ -22,12 +22,9 @@ pub(crate) struct SctpDoor {
     /// Further addresses of this machine to listen on.
     also: Vec<IpAddr>,
     accepted: mpsc::Sender<(TcpStream, SocketAddr)>,
-    open: Mutex<Weak<OpenSctp>>,
+    /// The task that accepts, once it is open.
+    accepting: Mutex<Option<AbortHandle>>,
 }
-
-/// The open port, which closes when the last test drops it.
-#[derive(Debug)]
-pub(crate) struct OpenSctp(AbortHandle);
 
 impl SctpDoor {
     /// A door to `listen`, whose connections go to `accepted`.
@@ -37,18 +34,18 @@ impl SctpDoor {
         also: Vec<IpAddr>,
         accepted: mpsc::Sender<(TcpStream, SocketAddr)>,
     ) -> Self {
-        Self { listen, device, also, accepted, open: Mutex::default() }
+        Self { listen, device, also, accepted, accepting: Mutex::default() }
     }
 
-    /// Opens the port, unless another test has. Must be called within a tokio runtime.
-    pub(crate) fn open(&self) -> io::Result<Arc<OpenSctp>> {
+    /// Opens the port, unless it is open. Must be called within a tokio runtime.
+    pub(crate) fn open(&self) -> io::Result<()> {
         self.open_with(&sys::sctp_socket)
     }
 
-    fn open_with(&self, make: Make<'_>) -> io::Result<Arc<OpenSctp>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = open.upgrade() {
-            return Ok(open);
+    fn open_with(&self, make: Make<'_>) -> io::Result<()> {
+        let mut accepting = self.accepting.lock().unwrap_or_else(PoisonError::into_inner);
+        if accepting.is_some() {
+            return Ok(());
         }
         let prepare = |socket: &socket2::Socket| {
             socket.set_reuse_address(true)?;
@@ -64,16 +61,18 @@ impl SctpDoor {
         socket.listen(BACKLOG)?;
         // The socket calls are those of TCP, and tokio looks no further.
         let listener = TcpListener::from_std(socket.into())?;
-        let accepting = tokio::spawn(accept(listener, self.accepted.clone()));
-        let opened = Arc::new(OpenSctp(accepting.abort_handle()));
-        *open = Arc::downgrade(&opened);
-        Ok(opened)
+        let task = tokio::spawn(accept(listener, self.accepted.clone()));
+        *accepting = Some(task.abort_handle());
+        Ok(())
     }
 }
 
-impl Drop for OpenSctp {
+impl Drop for SctpDoor {
     fn drop(&mut self) {
-        self.0.abort();
+        let accepting = self.accepting.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(accepting) = accepting {
+            accepting.abort();
+        }
     }
 }
 
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_port_is_open_while_a_test_holds_it() {
+    async fn the_port_opens_when_it_is_asked_for_and_closes_with_the_server() {
         let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let at = free.local_addr().unwrap();
         drop(free);
@@ -115,18 +114,15 @@ mod tests {
         let door = SctpDoor::new(Listen::At(at), None, Vec::new(), sender);
         assert!(TcpStream::connect(at).await.is_err(), "nobody asked for it");
         for _ in 0..2 {
-            let first = door.open_with(&instead).unwrap();
-            let second = door.open_with(&instead).unwrap();
-            assert!(Arc::ptr_eq(&first, &second), "one port for all tests");
-            drop(first);
+            door.open_with(&instead).unwrap();
             let near = TcpStream::connect(at).await.unwrap();
             let (_, peer) = accepted.recv().await.unwrap();
             assert_eq!(peer, near.local_addr().unwrap());
-            drop(second);
-            // The task ends at its next turn, and the port with it.
-            while TcpStream::connect(at).await.is_ok() {
-                tokio::task::yield_now().await;
-            }
+        }
+        drop(door);
+        // The task ends at its next turn, and the port with it.
+        while TcpStream::connect(at).await.is_ok() {
+            tokio::task::yield_now().await;
         }
     }
 }
