@@ -58,9 +58,9 @@ fn texts_of_files_are_those_of_iperf3() {
         return;
     }
     let scratch = Scratch::new();
-    std::fs::write(scratch.file("original"), vec![b'x'; 3_000_000]).expect("room for it");
+    std::fs::write(scratch.file("original"), vec![b'x'; 20_000_000]).expect("room for it");
     let path = |name: &str| scratch.file(name).to_str().expect("a plain path").to_owned();
-    let (client, server) = (format!("-F {} -b 20M", path("original")), String::new());
+    let (client, server) = (format!("-F {} -b 20M -t 1", path("original")), String::new());
     one_mode(&(&client, &server)).expect("the same");
 }
 
