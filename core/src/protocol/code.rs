@@ -143,6 +143,8 @@ pub mod error_number {
     pub const TOTAL_RATE: i32 = 27;
     /// Longer test asked for than the server allows.
     pub const MAX_DURATION: i32 = 37;
+    /// Datagrams asked for of a server with a file.
+    pub const UDP_FILE: i32 = 34;
     /// The cookie did not come.
     pub const RECV_COOKIE: i32 = 106;
     /// An unknown control code.
