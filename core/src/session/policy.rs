@@ -116,7 +116,10 @@ impl fmt::Display for Denial {
                 write!(f, ": asked for {asked} seconds, allowed: {limit_secs}")
             }
             Self::Duration { asked_secs: None, limit_secs } => {
-                write!(f, ": asked for a test without a limit of time, allowed: {limit_secs} seconds")
+                write!(
+                    f,
+                    ": asked for a test without a limit of time, allowed: {limit_secs} seconds"
+                )
             }
             Self::DatagramsWithFile => Ok(()),
         }

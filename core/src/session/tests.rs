@@ -52,8 +52,7 @@ impl Pair {
         let Some(Transmit::Bytes(bytes)) = client.poll_control() else { panic!("no cookie") };
         assert_eq!(bytes, cookie.as_bytes());
         client.consume_control(Cookie::LEN);
-        let server_config =
-            ServerConfig { interval, extension: answer, ..ServerConfig::default() };
+        let server_config = ServerConfig { interval, extension: answer, ..ServerConfig::default() };
         let server = ServerSession::new(now, server_config);
         Self { client, server, now, happened: Vec::new() }
     }

@@ -66,9 +66,8 @@ impl RateWatch {
         if elapsed_ns < span_ns.max(1) {
             return None;
         }
-        let per_second = |bytes: u64| {
-            u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC) / u128::from(elapsed_ns)
-        };
+        let per_second =
+            |bytes: u64| u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC) / u128::from(elapsed_ns);
         let limit = self.limit.rate.0;
         let moved = bytes.saturating_sub(from.bytes);
         let is_above = per_second(moved.saturating_sub(self.slack_bytes)) > u128::from(limit);

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::session::{
-    Admission, Deadlines, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
+    Admission, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
 };
 use linerate_core::test::{End, Protocol};
 use linerate_core::time::Instant;
@@ -48,7 +48,7 @@ pub(super) async fn host(
     control::prepare(&stream);
     let clock = Clock::new();
     let config =
-        SessionConfig { interval, extension: Some(Offer::OWN), deadlines: Deadlines::default() };
+        SessionConfig { interval, extension: Some(Offer::OWN), ..SessionConfig::default() };
     let session = begin(clock.now(), config);
     let connection = Connection {
         end: End::Server,

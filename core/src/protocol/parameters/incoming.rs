@@ -110,6 +110,7 @@ const MEMBERS: &[Member] = &[
     Member::new("title", Kind::Text),
     Member::new("extra_data", Kind::Text),
     Member::new("congestion", Kind::Text),
+    Member::new("congestion_used", Kind::Text),
     Member::new("get_server_output", Kind::NumberFlag),
     Member::new("udp_counters_64bit", Kind::NumberFlag),
     Member::new("repeating_payload", Kind::NumberFlag),
@@ -165,7 +166,7 @@ struct Wire {
 impl Wire {
     fn settings(&self) -> Result<TestSettings, DocumentError> {
         let protocol = match (self.sctp, self.udp) {
-            (true, _) => return Err(out_of_range("sctp", number::NO_SCTP)),
+            (true, _) => return Err(out_of_range("sctp", 1, number::NO_SCTP)),
             (false, true) => Protocol::Udp,
             (false, false) => Protocol::Tcp,
         };
@@ -285,9 +286,9 @@ where
     let Some(value) = value else { return Ok(None) };
     match u32::try_from(value) {
         Ok(size) if (min..=max.into()).contains(&size) => {}
-        _ => return Err(out_of_range(key, number)),
+        _ => return Err(out_of_range(key, value.into(), number)),
     }
-    U::try_from(value).map(Some).map_err(|_| out_of_range(key, number))
+    U::try_from(value).map(Some).map_err(|_| out_of_range(key, value.into(), number))
 }
 
 /// The value if it is there and not zero; an error if it is negative.
@@ -296,10 +297,10 @@ fn not_negative(key: &'static str, value: Option<i64>) -> Result<Option<u64>, Do
     match u64::try_from(value) {
         Ok(0) => Ok(None),
         Ok(value) => Ok(Some(value)),
-        Err(_) => Err(out_of_range(key, number::RECV_PARAMS)),
+        Err(_) => Err(out_of_range(key, value, number::RECV_PARAMS)),
     }
 }
 
-const fn out_of_range(key: &'static str, number: i32) -> DocumentError {
-    DocumentError::OutOfRange { key, number }
+const fn out_of_range(key: &'static str, value: i64, number: i32) -> DocumentError {
+    DocumentError::OutOfRange { key, value, number }
 }
