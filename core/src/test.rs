@@ -272,6 +272,10 @@ pub const MAX_BURST: u16 = 1000;
 pub const MAX_WINDOW: u32 = 536_870_912;
 /// Largest segment size (`-M`); iperf3 since 3.21 (9216 before).
 pub const MAX_MSS: u32 = 32_767;
+/// Largest CPU number (`-A`).
+pub const MAX_AFFINITY: u16 = 1024;
+/// Largest IPv6 flow label (`-L`).
+pub const MAX_FLOW_LABEL: u32 = 1_048_575;
 
 #[cfg(test)]
 mod tests {

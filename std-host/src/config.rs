@@ -3,14 +3,20 @@
 //! Ranges are the command line's business: a run refuses what it cannot do with an
 //! [`Error`](crate::error::Error).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use linerate_core::test::{Protocol, TestSettings};
+use linerate_core::units::BitsPerSec;
 
 /// Port of the control connection when nobody says (`-p`); iperf3 since 3.0.
 pub const DEFAULT_PORT: u16 = 5201;
 /// Length of a report interval when nobody says (`-i`); iperf3 since 3.1.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+/// The time over which a server's limit of the rate is averaged when nobody says; iperf3 since 3.9.
+pub const DEFAULT_BITRATE_SPAN: Duration = Duration::from_secs(5);
+/// How far clocks may differ at a login when nobody says; iperf3 since 3.10.
+pub const DEFAULT_TIME_SKEW: Duration = Duration::from_secs(10);
 
 /// One test against a server.
 ///
@@ -33,10 +39,29 @@ pub struct ClientConfig {
     /// Name or address of this machine that all connections start from; none leaves the choice to
     /// the system.
     pub bind: Option<String>,
+    /// Network device that all connections use (`--bind-dev`).
+    pub bind_device: Option<String>,
+    /// Local port of the first data stream; the others follow it (`--cport`).
+    pub client_port: Option<u16>,
     /// Addresses to use where a name has several; none takes them as the resolver orders them.
     pub family: Option<Family>,
     /// How long to wait for the control connection; none waits as long as the system does.
     pub connect_timeout: Option<Duration>,
+    /// How long no data may come before the test is given up (`--rcv-timeout`).
+    pub receive_timeout: Option<Duration>,
+    /// How long sent data may stay unacknowledged before a connection is given up
+    /// (`--snd-timeout`); none leaves it to the system.
+    pub send_timeout: Option<Duration>,
+    /// When the server is asked for a sign of life on a silent control connection.
+    pub control_keep_alive: KeepAlive,
+    /// CPU that the data streams of this end run on (`-A`).
+    pub affinity: Option<u16>,
+    /// File to send, or to receive into (`-F`).
+    pub file: Option<PathBuf>,
+    /// Who logs in, where the server asks for it.
+    pub credentials: Option<Credentials>,
+    /// What only SCTP has.
+    pub sctp: SctpOptions,
     /// What is measured. What the server takes from it is in the parameters document.
     pub settings: TestSettings,
     /// UDP: the control connection's segment size replaces `settings.block_bytes`, so that a
@@ -63,8 +88,17 @@ impl ClientConfig {
             host: host.into(),
             port: DEFAULT_PORT,
             bind: None,
+            bind_device: None,
+            client_port: None,
             family: None,
             connect_timeout: None,
+            receive_timeout: None,
+            send_timeout: None,
+            control_keep_alive: KeepAlive::PROMPT,
+            affinity: None,
+            file: None,
+            credentials: None,
+            sctp: SctpOptions::default(),
             settings: TestSettings::new(protocol),
             block_from_path: protocol == Protocol::Udp,
             rate_is_default: protocol == Protocol::Udp,
@@ -85,12 +119,34 @@ pub struct ServerConfig {
     pub port: u16,
     /// Name or address of this machine to listen on; none listens on all.
     pub bind: Option<String>,
+    /// Network device to listen on; none listens on all (`--bind-dev`).
+    pub bind_device: Option<String>,
     /// Addresses to listen on; none listens on both families where the system can.
     pub family: Option<Family>,
     /// Length of the report intervals; none reports once, at the end.
     pub interval: Option<Duration>,
     /// End after one test (`-1`).
     pub one_off: bool,
+    /// How long to wait for a client before waiting anew, or ending with `one_off`
+    /// (`--idle-timeout`); none waits for ever.
+    pub idle_timeout: Option<Duration>,
+    /// How long a test may bring no data before it is given up (`--rcv-timeout`).
+    pub receive_timeout: Option<Duration>,
+    /// How long sent data may stay unacknowledged before a connection is given up
+    /// (`--snd-timeout`); none leaves it to the system.
+    pub send_timeout: Option<Duration>,
+    /// When clients are asked for a sign of life on a silent control connection.
+    pub control_keep_alive: KeepAlive,
+    /// CPU that all data streams run on (`-A`); a client may choose another for its test.
+    pub affinity: Option<u16>,
+    /// File to send, or to receive into (`-F`).
+    pub file: Option<PathBuf>,
+    /// What clients may ask for.
+    pub limits: ServerLimits,
+    /// Who is let in; none lets everybody in.
+    pub login: Option<LoginConfig>,
+    /// Further addresses of this machine for SCTP (`-X`).
+    pub sctp_bind: Vec<String>,
 }
 
 impl ServerConfig {
@@ -99,9 +155,19 @@ impl ServerConfig {
         Self {
             port: DEFAULT_PORT,
             bind: None,
+            bind_device: None,
             family: None,
             interval: Some(DEFAULT_INTERVAL),
             one_off: false,
+            idle_timeout: None,
+            receive_timeout: None,
+            send_timeout: None,
+            control_keep_alive: KeepAlive::PROMPT,
+            affinity: None,
+            file: None,
+            limits: ServerLimits::NONE,
+            login: None,
+            sctp_bind: Vec::new(),
         }
     }
 }
@@ -117,6 +183,99 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// What a server lets its clients ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerLimits {
+    /// Most bits per second of a test, all its streams and both ways together; none sets no limit
+    /// (`--server-bitrate-limit`).
+    pub bitrate: Option<BitsPerSec>,
+    /// The time over which that rate is averaged; zero takes the whole test so far.
+    pub bitrate_span: Duration,
+    /// Longest test, its omitted start included; none sets no limit (`--server-max-duration`).
+    pub duration: Option<Duration>,
+}
+
+impl ServerLimits {
+    /// No limit at all.
+    pub const NONE: Self =
+        Self { bitrate: None, bitrate_span: DEFAULT_BITRATE_SPAN, duration: None };
+}
+
+/// When the peer of a silent connection is asked for a sign of life; what is absent is the system's
+/// choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeepAlive {
+    /// Silence before the first question.
+    pub idle: Option<Duration>,
+    /// Time between questions.
+    pub interval: Option<Duration>,
+    /// Unanswered questions before the connection fails.
+    pub count: Option<u32>,
+}
+
+impl KeepAlive {
+    /// Notices within 20 seconds that a peer is gone.
+    pub const PROMPT: Self = Self {
+        idle: Some(Duration::from_secs(5)),
+        interval: Some(Duration::from_secs(5)),
+        count: Some(3),
+    };
+}
+
+/// Who logs in at a server.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user's name.
+    pub username: String,
+    /// The user's password.
+    pub password: String,
+    /// File with the server's public key, PEM.
+    pub public_key: PathBuf,
+    /// How the key encrypts.
+    pub padding: Padding,
+}
+
+/// Without the password.
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { username, public_key, padding, .. } = self;
+        write!(f, "Credentials({username:?}, {}, {padding:?})", public_key.display())
+    }
+}
+
+/// Who may log in at this server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginConfig {
+    /// File with the private key that logins are encrypted for, PEM.
+    pub private_key: PathBuf,
+    /// File with the users and the hashes of their passwords.
+    pub users: PathBuf,
+    /// How far the client's clock may be off.
+    pub time_skew: Duration,
+    /// How the key encrypts.
+    pub padding: Padding,
+}
+
+/// How an RSA key encrypts a login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Padding {
+    /// OAEP, iperf3 since 3.17.
+    Oaep,
+    /// PKCS#1 v1.5, iperf3 before that.
+    Pkcs1,
+}
+
+/// What a client can ask of SCTP alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SctpOptions {
+    /// Addresses of this machine that associations use (`-X`).
+    pub bind: Vec<String>,
+    /// Streams within each association (`--nstreams`); none leaves it to the system.
+    pub streams: Option<u16>,
 }
 
 /// A family of addresses.

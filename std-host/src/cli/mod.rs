@@ -6,6 +6,7 @@ mod args;
 mod calibrate;
 mod output;
 mod problem;
+mod process;
 mod resolve;
 mod value;
 
@@ -20,7 +21,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
 pub use calibrate::CalibrateConfig;
-pub use output::OutputConfig;
+pub use output::{JsonStreamKind, OutputConfig};
+pub use process::ProcessConfig;
 
 use self::args::Args;
 use self::calibrate::CalibrateArgs;
@@ -34,9 +36,9 @@ use crate::system_info::system_info;
 #[allow(clippy::large_enum_variant, reason = "one value per process, moved once")]
 pub enum Command {
     /// Run one test against a server.
-    Client(ClientConfig, OutputConfig),
+    Client(ClientConfig, OutputConfig, ProcessConfig),
     /// Serve tests.
-    Server(ServerConfig, OutputConfig),
+    Server(ServerConfig, OutputConfig, ProcessConfig),
     /// Measure this host itself.
     Calibrate(CalibrateConfig),
 }
@@ -77,16 +79,7 @@ impl fmt::Display for Stop {
 pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
     let mut args = args;
     let program = program_name(args.next());
-    let mut words = Vec::new();
-    for arg in args {
-        match arg.into_string() {
-            Ok(word) => words.push(word),
-            Err(arg) => {
-                let problem = Problem::new(arg.to_string_lossy(), "must be valid UTF-8");
-                return Err(problem.into_stop(&program));
-            }
-        }
-    }
+    let words: Vec<OsString> = args.collect();
 
     if words.first().is_some_and(|word| word == CALIBRATE) {
         return calibrate(&words[1..], &program);
@@ -94,21 +87,21 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
     let mut command = args::command(&program);
     let matches = match command.try_get_matches_from_mut(&words) {
         Ok(matches) => matches,
-        Err(error) => return Err(stop(&error, &command, &program)),
+        Err(error) => return Err(stop(&error, &command, &words, &program)),
     };
-    let args =
-        Args::from_arg_matches(&matches).map_err(|error| stop(&error, &command, &program))?;
+    let args = Args::from_arg_matches(&matches)
+        .map_err(|error| stop(&error, &command, &words, &program))?;
     resolve::resolve(args, &command, &matches, &program)
         .map_err(|problem| problem.into_stop(&program))
 }
 
-fn calibrate(words: &[String], program: &str) -> Result<Command, Stop> {
+fn calibrate(words: &[OsString], program: &str) -> Result<Command, Stop> {
     let mut command = CalibrateArgs::command().bin_name(format!("{program} {CALIBRATE}"));
     let matches = command.try_get_matches_from_mut(words);
     let args = matches.and_then(|matches| CalibrateArgs::from_arg_matches(&matches));
     match args {
         Ok(args) => Ok(Command::Calibrate(args.into())),
-        Err(error) => Err(stop(&error, &command, program)),
+        Err(error) => Err(stop(&error, &command, words, program)),
     }
 }
 
@@ -121,8 +114,13 @@ pub fn program_name(arg0: Option<OsString>) -> String {
         .map_or_else(|| DEFAULT_PROGRAM.into(), |name| name.to_string_lossy().into_owned())
 }
 
-fn stop(error: &clap::Error, command: &clap::Command, program: &str) -> Stop {
+fn stop(error: &clap::Error, command: &clap::Command, words: &[OsString], program: &str) -> Stop {
     match error.kind() {
+        ErrorKind::InvalidUtf8 => {
+            let word = words.iter().find(|word| word.to_str().is_none());
+            let word = word.map(|word| word.to_string_lossy()).unwrap_or_default();
+            Problem::new(word, "must be valid UTF-8").into_stop(program)
+        }
         ErrorKind::DisplayHelp => Stop::Help(error.render().to_string().trim_end().into()),
         ErrorKind::DisplayVersion => Stop::Version(version(program)),
         _ => Problem::from_clap(error, command).into_stop(program),

@@ -1,5 +1,7 @@
 //! How the command shows what a test tells: nothing here changes what is measured.
 
+use std::path::PathBuf;
+
 use crate::report::UnitFormat;
 
 /// What the output looks like.
@@ -12,6 +14,15 @@ pub struct OutputConfig {
     pub format: Option<UnitFormat>,
     /// One JSON document instead of text (`-J`).
     pub json: bool,
+    /// Lines of JSON as things happen, and whether the document follows them; goes before `json`
+    /// (`--json-stream`, `--json-stream-full-output`).
+    pub json_stream: Option<JsonStreamKind>,
+    /// File that everything is appended to instead (`--logfile`).
+    pub logfile: Option<PathBuf>,
+    /// What every line of text begins with, as strftime formats a time (`--timestamps`).
+    pub timestamps: Option<String>,
+    /// How much to tell of what happens inside, 1 to 4 (`-d`).
+    pub debug: Option<u8>,
     /// More detail in the text (`-V`).
     pub verbose: bool,
     /// Print hints and warnings even where no terminal shows them (`--explain`). Off under the name
@@ -19,13 +30,33 @@ pub struct OutputConfig {
     pub explain: bool,
     /// Name of the test, before every line of text (`-T`).
     pub title: Option<String>,
+    /// An option was given that does nothing any more.
+    pub has_obsolete: bool,
+}
+
+/// What lines of JSON end with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonStreamKind {
+    /// Nothing more.
+    Lines,
+    /// The whole document.
+    LinesAndDocument,
 }
 
 impl OutputConfig {
+    /// Nothing but JSON belongs on the standard output.
+    pub const fn is_json(&self) -> bool {
+        self.json || self.json_stream.is_some()
+    }
+
     /// Options that are given but have no effect on this output, in words for a person.
     pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
-        (self.json && self.format.is_some())
-            .then_some("Report format (-f) flag ignored with JSON output (-J)")
-            .into_iter()
+        let format = self.is_json() && self.format.is_some();
+        [
+            (format, "Report format (-f) flag ignored with JSON output (-J)"),
+            (self.has_obsolete, "--no-fq-socket-pacing is deprecated and does nothing"),
+        ]
+        .into_iter()
+        .filter_map(|(is_given, text)| is_given.then_some(text))
     }
 }

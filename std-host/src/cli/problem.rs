@@ -96,7 +96,7 @@ fn visible(word: &str) -> &str {
 
 /// The option that clap shows as `--time <SECONDS>`.
 fn find<'a>(shown: &str, command: &'a clap::Command) -> Option<&'a Arg> {
-    let long = shown.split([' ', '=']).next()?.strip_prefix("--")?;
+    let long = shown.split([' ', '=', '[']).next()?.strip_prefix("--")?;
     command.get_arguments().find(|arg| arg.get_long() == Some(long))
 }
 
@@ -124,9 +124,19 @@ pub(super) mod number {
     pub(in crate::cli) const CLIENT_ONLY: i32 = 4;
     pub(in crate::cli) const INTERVAL: i32 = 9;
     pub(in crate::cli) const END_CONDITIONS: i32 = 16;
+    pub(in crate::cli) const CLIENT_LOGIN: i32 = 22;
+    pub(in crate::cli) const SERVER_LOGIN: i32 = 23;
     pub(in crate::cli) const FORMAT: i32 = 24;
     pub(in crate::cli) const REVERSE_BIDIR: i32 = 25;
     pub(in crate::cli) const PORT: i32 = 26;
+    pub(in crate::cli) const LIMIT_SPAN: i32 = 28;
+    pub(in crate::cli) const TIME_SKEW: i32 = 29;
+    pub(in crate::cli) const IDLE_TIMEOUT: i32 = 30;
+    pub(in crate::cli) const RECEIVE_TIMEOUT: i32 = 31;
+    pub(in crate::cli) const RECEIVE_TIMEOUT_OF_SENDER: i32 = 32;
+    pub(in crate::cli) const SEND_TIMEOUT: i32 = 33;
+    pub(in crate::cli) const UDP_FILE: i32 = 34;
+    pub(in crate::cli) const KEEP_ALIVE: i32 = 36;
     pub(in crate::cli) const UNIT: i32 = 38;
     pub(in crate::cli) const DSCP: i32 = 40;
 }

@@ -5,12 +5,17 @@ use std::time::Duration;
 
 use linerate_core::protocol::code::error_number;
 use linerate_core::test::{
-    MAX_BURST, MAX_MSS, MAX_OMIT_SECS, MAX_PARALLEL, MAX_SECONDS, MAX_WINDOW,
+    MAX_AFFINITY, MAX_BURST, MAX_FLOW_LABEL, MAX_MSS, MAX_OMIT_SECS, MAX_PARALLEL, MAX_SECONDS,
+    MAX_WINDOW,
 };
 use linerate_core::units::{BitsPerSec, UnitError, parse_rate, parse_size};
 
 use super::problem::{iperf3_text, number};
+use crate::config::KeepAlive;
 use crate::report::UnitFormat;
+
+/// What `--timestamps` prints when it is given no format of its own.
+pub(super) const TIMESTAMP_FORMAT: &str = "%c ";
 
 /// What `-b` asks for.
 #[derive(Debug, Clone, Copy)]
@@ -21,8 +26,30 @@ pub(super) struct Rate {
     pub(super) burst: Option<u16>,
 }
 
+/// What `--server-bitrate-limit` allows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BitrateLimit {
+    /// None is no limit.
+    pub(super) bitrate: Option<BitsPerSec>,
+    /// Zero is the whole test; none is the default.
+    pub(super) span: Option<Duration>,
+}
+
+/// CPUs that `-A` chooses.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Affinity {
+    /// For this end.
+    pub(super) own: u16,
+    /// For the server's end of a client's test.
+    pub(super) server: Option<u16>,
+}
+
 pub(super) fn host(text: &str) -> Result<String, String> {
     some_text(text, "must be a name or an address")
+}
+
+pub(super) fn device(text: &str) -> Result<String, String> {
+    some_text(text, "must be the name of a network device")
 }
 
 pub(super) fn congestion(text: &str) -> Result<String, String> {
@@ -56,12 +83,7 @@ pub(super) fn mss(text: &str) -> Result<u32, String> {
 
 /// Zero stands for no intervals.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(seconds) if seconds == 0.0 || (0.1..=60.0).contains(&seconds) => {
-            Ok(Duration::from_secs_f64(seconds))
-        }
-        _ => Err(iperf3_text(number::INTERVAL)),
-    }
+    seconds(text).ok_or_else(|| iperf3_text(number::INTERVAL))
 }
 
 pub(super) fn format(text: &str) -> Result<UnitFormat, String> {
@@ -101,22 +123,60 @@ pub(super) fn window(text: &str) -> Result<u32, String> {
 
 /// A rate of zero stands for no limit.
 pub(super) fn bitrate(text: &str) -> Result<Rate, String> {
-    let (rate, burst) = match text.split_once('/') {
-        Some((rate, burst)) => (rate, Some(burst)),
-        None => (text, None),
-    };
-    let rate = parse_rate(rate).map_err(|error| match error {
-        UnitError::OutOfRange => "must be 0 or more, and less than 2^63 bits per second".into(),
-        _ => bad_unit(rate),
-    })?;
+    let (rate, burst) = before_slash(text);
     let burst = burst
         .map(|text| whole(text, 1, MAX_BURST).ok_or_else(|| iperf3_text(error_number::BURST)))
         .transpose()?;
-    Ok(Rate { bitrate: (rate.0 > 0).then_some(rate), burst })
+    Ok(Rate { bitrate: not_zero(fq_rate(rate)?), burst })
+}
+
+/// A rate of zero stands for no limit.
+pub(super) fn bitrate_limit(text: &str) -> Result<BitrateLimit, String> {
+    let (rate, span) = before_slash(text);
+    let wrong = || format!("{} (0, or 0.1 to 60 seconds)", iperf3_text(number::LIMIT_SPAN));
+    let span = span.map(|text| seconds(text).ok_or_else(wrong)).transpose()?;
+    Ok(BitrateLimit { bitrate: not_zero(fq_rate(rate)?), span })
+}
+
+pub(super) fn fq_rate(text: &str) -> Result<BitsPerSec, String> {
+    parse_rate(text).map_err(|error| match error {
+        UnitError::OutOfRange => "must be 0 or more, and less than 2^63 bits per second".into(),
+        _ => bad_unit(text),
+    })
+}
+
+pub(super) fn pacing_timer(text: &str) -> Result<u32, String> {
+    match parse_size(text) {
+        Ok(micros @ 0..=MAX_C_INT) => Ok(micros as u32),
+        Ok(_) | Err(UnitError::OutOfRange) => Err(format!("must be 0 to {MAX_C_INT} microseconds")),
+        Err(_) => Err(bad_unit(text)),
+    }
 }
 
 pub(super) fn tos(text: &str) -> Result<u8, String> {
-    based(text).ok_or_else(|| iperf3_text(error_number::TOS))
+    based(text)
+        .and_then(|byte| u8::try_from(byte).ok())
+        .ok_or_else(|| iperf3_text(error_number::TOS))
+}
+
+pub(super) fn flow_label(text: &str) -> Result<u32, String> {
+    let label = based(text).filter(|label| (1..=MAX_FLOW_LABEL).contains(label));
+    label
+        .ok_or_else(|| format!("{} (1 to {MAX_FLOW_LABEL})", iperf3_text(error_number::FLOW_LABEL)))
+}
+
+pub(super) fn affinity(text: &str) -> Result<Affinity, String> {
+    let cpu = |text| based(text).and_then(|cpu| u16::try_from(cpu).ok()).filter(in_affinity);
+    let (own, server) = match text.split_once(',') {
+        Some((own, server)) => (cpu(own), cpu(server).map(Some)),
+        None => (cpu(text), Some(None)),
+    };
+    let both = own.zip(server).map(|(own, server)| Affinity { own, server });
+    both.ok_or_else(|| format!("{} (0 to {MAX_AFFINITY})", iperf3_text(error_number::AFFINITY)))
+}
+
+fn in_affinity(cpu: &u16) -> bool {
+    *cpu <= MAX_AFFINITY
 }
 
 /// The whole byte that holds the code point. The three names of RFC 1349 set a bit each that lies
@@ -133,17 +193,92 @@ pub(super) fn dscp(text: &str) -> Result<u8, String> {
         [b'a', b'f', class @ b'1'..=b'4', drop @ b'1'..=b'3'] => {
             Some((class - b'0') << 3 | (drop - b'0') << 1)
         }
-        _ => based(&name).filter(|code_point| *code_point < 64),
+        _ => based(&name).and_then(|code| u8::try_from(code).ok()).filter(|code| *code < 64),
     };
     code_point.map(|code_point| code_point << 2).ok_or_else(|| iperf3_text(number::DSCP))
 }
 
 pub(super) fn connect_timeout(text: &str) -> Result<Duration, String> {
     match parse_size(text) {
-        Ok(millis @ 1..=MAX_TIMEOUT_MS) => Ok(Duration::from_millis(millis)),
+        Ok(millis @ 1..=MAX_C_INT) => Ok(Duration::from_millis(millis)),
         Err(UnitError::NoNumber | UnitError::UnknownSuffix(_)) => Err(bad_unit(text)),
-        _ => Err(format!("must be 1 to {MAX_TIMEOUT_MS} milliseconds")),
+        _ => Err(format!("must be 1 to {MAX_C_INT} milliseconds")),
     }
+}
+
+pub(super) fn receive_timeout(text: &str) -> Result<Duration, String> {
+    millis(text, 100, number::RECEIVE_TIMEOUT)
+}
+
+pub(super) fn send_timeout(text: &str) -> Result<Duration, String> {
+    millis(text, 0, number::SEND_TIMEOUT)
+}
+
+fn millis(text: &str, least: u32, number: i32) -> Result<Duration, String> {
+    let most = MAX_SECONDS * 1000;
+    let millis = whole(text, least, most).map(|millis| Duration::from_millis(millis.into()));
+    millis.ok_or_else(|| format!("{} ({least} to {most} milliseconds)", iperf3_text(number)))
+}
+
+pub(super) fn idle_timeout(text: &str) -> Result<Duration, String> {
+    let seconds = whole(text, 1, MAX_SECONDS).map(|secs| Duration::from_secs(secs.into()));
+    seconds.ok_or_else(|| {
+        format!("{} (1 to {MAX_SECONDS} seconds)", iperf3_text(number::IDLE_TIMEOUT))
+    })
+}
+
+pub(super) fn time_skew(text: &str) -> Result<Duration, String> {
+    let seconds = whole(text, 1, i32::MAX as u32).map(|secs| Duration::from_secs(secs.into()));
+    seconds.ok_or_else(|| format!("{} of seconds", iperf3_text(number::TIME_SKEW)))
+}
+
+/// Parts may be left out; a zero is the system's choice.
+pub(super) fn keep_alive(text: &str) -> Result<KeepAlive, String> {
+    let mut parts = text.split('/').map(|part| match part {
+        "" => Some(0),
+        part => whole(part, 0, MAX_KEEP_ALIVE),
+    });
+    let wrong = || format!("must be IDLE/INTERVAL/COUNT, each 0 to {MAX_KEEP_ALIVE}");
+    let mut next = || parts.next().unwrap_or(Some(0)).ok_or_else(wrong);
+    let (idle, interval, count) = (next()?, next()?, next()?);
+    if parts.next().is_some() {
+        return Err(wrong());
+    }
+    if idle != 0 && idle <= interval * count {
+        return Err(iperf3_text(number::KEEP_ALIVE));
+    }
+    let seconds = |secs: u32| (secs > 0).then(|| Duration::from_secs(secs.into()));
+    let count = (count > 0).then_some(count);
+    Ok(KeepAlive { idle: seconds(idle), interval: seconds(interval), count })
+}
+
+/// The levels are iperf3's; what is above the highest is the highest.
+pub(super) fn debug_level(text: &str) -> Result<u8, String> {
+    let level = whole(text, 0, u32::MAX).map(|level| level.min(MAX_DEBUG_LEVEL) as u8);
+    level.ok_or_else(|| format!("must be 0 to {MAX_DEBUG_LEVEL}"))
+}
+
+pub(super) fn sctp_streams(text: &str) -> Result<u16, String> {
+    match parse_size(text) {
+        Ok(streams @ 1..=MAX_SCTP_STREAMS) => Ok(streams as u16),
+        Err(UnitError::NoNumber | UnitError::UnknownSuffix(_)) => Err(bad_unit(text)),
+        _ => Err(format!("must be 1 to {MAX_SCTP_STREAMS} streams")),
+    }
+}
+
+fn before_slash(text: &str) -> (&str, Option<&str>) {
+    text.split_once('/').map_or((text, None), |(before, after)| (before, Some(after)))
+}
+
+fn not_zero(rate: BitsPerSec) -> Option<BitsPerSec> {
+    (rate.0 > 0).then_some(rate)
+}
+
+/// Zero, or the length that an interval may have.
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds = text.parse().ok();
+    let seconds = seconds.filter(|secs| *secs == 0.0 || (0.1..=60.0).contains(secs));
+    seconds.map(Duration::from_secs_f64)
 }
 
 fn some_text(text: &str, allowed: &str) -> Result<String, String> {
@@ -156,7 +291,7 @@ fn whole<T: std::str::FromStr + PartialOrd>(text: &str, min: T, max: T) -> Optio
 }
 
 /// A number in the base that its prefix tells, as C writes them: `0x` sixteen, `0` eight.
-fn based(text: &str) -> Option<u8> {
+fn based(text: &str) -> Option<u32> {
     let (digits, base) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
         None if text.len() > 1 && text.starts_with('0') => (text, 8),
@@ -166,12 +301,17 @@ fn based(text: &str) -> Option<u8> {
     if base == 16 && !digits.starts_with(|c: char| c.is_ascii_hexdigit()) {
         return None;
     }
-    u8::from_str_radix(digits, base).ok()
+    u32::from_str_radix(digits, base).ok()
 }
 
 fn bad_unit(text: &str) -> String {
     format!("{}: '{text}' (a number, then k, m, g or t)", iperf3_text(number::UNIT))
 }
 
-/// The longest wait that iperf3 can be told.
-const MAX_TIMEOUT_MS: u64 = i32::MAX as u64;
+/// What iperf3 keeps in an `int`.
+const MAX_C_INT: u64 = i32::MAX as u64;
+/// As many seconds, or questions, as the option of any system takes.
+const MAX_KEEP_ALIVE: u32 = 32_767;
+const MAX_DEBUG_LEVEL: u32 = 4;
+/// The field of the protocol has 16 bits.
+const MAX_SCTP_STREAMS: u64 = u16::MAX as u64;

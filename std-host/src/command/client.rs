@@ -1,6 +1,6 @@
 //! The client command: one test, printed as it runs.
 
-use linerate::cli::OutputConfig;
+use linerate::cli::{OutputConfig, ProcessConfig};
 use linerate::client::run_client;
 use linerate::config::ClientConfig;
 use linerate::error::{Error, ExitCode};
@@ -14,7 +14,11 @@ use linerate_core::test::End;
 use super::{block_on, console, is_plain, signals};
 
 /// Runs the test and says how it ended.
-pub(crate) fn client(config: ClientConfig, output: OutputConfig) -> ExitCode {
+pub(crate) fn client(
+    config: ClientConfig,
+    output: OutputConfig,
+    _process: &ProcessConfig,
+) -> ExitCode {
     for warning in output.warnings() {
         console::complain(&format!("warning: {warning}"));
     }

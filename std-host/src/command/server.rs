@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use linerate::cli::OutputConfig;
+use linerate::cli::{OutputConfig, ProcessConfig};
 use linerate::config::ServerConfig;
 use linerate::error::{Error, ExitCode};
 use linerate::observe::{Cancel, Observer};
@@ -20,7 +20,11 @@ use linerate_core::test::End;
 use super::{block_on, console, is_plain, signals};
 
 /// Serves until it is told to stop, or for one test.
-pub(crate) fn server(config: ServerConfig, output: OutputConfig) -> ExitCode {
+pub(crate) fn server(
+    config: ServerConfig,
+    output: OutputConfig,
+    _process: &ProcessConfig,
+) -> ExitCode {
     for warning in output.warnings() {
         console::complain(&format!("warning: {warning}"));
     }

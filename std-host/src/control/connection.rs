@@ -19,7 +19,7 @@ pub(crate) fn prepare(control: &TcpStream) {
     let socket = SockRef::from(control);
     // All of these make a good connection better; one without them still works.
     let _ = control.set_nodelay(true);
-    let _ = sys::set_keep_alive(&socket, KEEP_ALIVE);
+    let _ = sys::set_keep_alive(&socket, KeepAlive::PROMPT);
     let _ = sys::set_user_timeout(&socket, USER_TIMEOUT);
 }
 
@@ -175,10 +175,5 @@ fn would_block(error: &io::Error) -> bool {
 const READ_BYTES: usize = 16 * 1024;
 /// Most of a server's own output that is kept.
 const OUTPUT_LIMIT: usize = 64 << 20;
-const KEEP_ALIVE: KeepAlive = KeepAlive {
-    idle: Some(Duration::from_secs(5)),
-    interval: Some(Duration::from_secs(5)),
-    count: Some(3),
-};
 const USER_TIMEOUT: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(1);

@@ -34,7 +34,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "freebsd"))]
 mod unix;
@@ -71,6 +70,8 @@ pub(crate) use os::{
     unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
+pub(crate) use crate::config::KeepAlive;
+
 /// What a thread waits for on its socket; a failed socket ends every wait but `Nothing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interest {
@@ -91,17 +92,6 @@ pub(crate) struct Arrived {
     pub(crate) from: SocketAddr,
     /// The local address it was sent to, where the system tells; the port is zero.
     pub(crate) to: Option<SocketAddr>,
-}
-
-/// When an idle connection's peer is asked for a sign of life; what is absent is the system's choice.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct KeepAlive {
-    /// Silence before the first question.
-    pub(crate) idle: Option<Duration>,
-    /// Time between questions.
-    pub(crate) interval: Option<Duration>,
-    /// Unanswered questions before the connection fails.
-    pub(crate) count: Option<u32>,
 }
 
 /// The answer of a system that lacks a capability.

@@ -11,9 +11,9 @@ use crate::protocol::json::{
     DocumentError, Filter, Kind, Member, Taker, TextPart, WrongType, capacity, handle_bytes,
 };
 use crate::test::{
-    DEFAULT_SECONDS, Direction, Limits, MAX_BURST, MAX_MSS, MAX_OMIT_SECS, MAX_PARALLEL,
-    MAX_SECONDS, MAX_TCP_BLOCK, MAX_UDP_BLOCK, MAX_WINDOW, MIN_UDP_BLOCK, Offload, Protocol,
-    TestSettings,
+    DEFAULT_SECONDS, Direction, Limits, MAX_AFFINITY, MAX_BURST, MAX_FLOW_LABEL, MAX_MSS,
+    MAX_OMIT_SECS, MAX_PARALLEL, MAX_SECONDS, MAX_TCP_BLOCK, MAX_UDP_BLOCK, MAX_WINDOW,
+    MIN_UDP_BLOCK, Offload, Protocol, TestSettings,
 };
 use crate::units::BitsPerSec;
 
@@ -266,11 +266,6 @@ impl Wire {
         }
     }
 }
-
-/// Largest CPU number that a client may name.
-const MAX_AFFINITY: u16 = 1024;
-/// Largest IPv6 flow label.
-const MAX_FLOW_LABEL: u32 = 1_048_575;
 
 /// The value if it is there; an error if it lies outside.
 fn in_range<U>(

@@ -3,6 +3,21 @@ use super::*;
 const BLOCK: &str = "block size too large (maximum = 1048576 bytes)";
 const BURST: &str = "invalid burst count (maximum = 1000)";
 const CLIENT_ONLY: &str = "some option you are trying to set is client only";
+const CPU: &str = "unable to set CPU affinity (0 to 1024)";
+const DEVICE: &str = "must be HOST or HOST%DEVICE";
+const IDLE: &str = "idle timeout parameter is not positive or larger than allowed limit (1 to 86400 \
+                    seconds)";
+const KEEP_ALIVE: &str = "control connection Keepalive period should be larger than the full retry \
+                          period (interval * count)";
+const KEEP_ALIVE_FORM: &str = "must be IDLE/INTERVAL/COUNT, each 0 to 32767";
+const LABEL: &str = "unable to set IPv6 flow label (1 to 1048575)";
+const PACING: &str = "must be 0 to 2147483647 microseconds";
+const RECEIVE: &str =
+    "receive timeout value is incorrect or not in range (100 to 86400000 milliseconds)";
+const SEND: &str = "send timeout value is incorrect or not in range (0 to 86400000 milliseconds)";
+const SKEW: &str = "skew threshold must be a positive number of seconds";
+const SPAN: &str = "invalid time interval for calculating average data rate (0, or 0.1 to 60 \
+                    seconds)";
 const COUNT: &str = "must be 0 or more, and less than 2^63";
 const DATAGRAM: &str = "block size invalid (minimum = 16 bytes, maximum = 65507 bytes)";
 const DSCP: &str = "bad DSCP value (numeric: 0-63 inclusive, symbolic: one of [af11-13, af21-23, \
@@ -20,6 +35,8 @@ const STREAMS: &str = "invalid number of parallel streams (min = 1, max = 128)";
 const TIME: &str = "test duration valid values are 0 to 86400 seconds";
 const TIMEOUT: &str = "must be 1 to 2147483647 milliseconds";
 const TOS: &str = "bad TOS value (must be between 0 and 255 inclusive)";
+const TRANSPORTS: &str = "only one of -u, --sctp and -m can be";
+const UDP_FILE: &str = "cannot transfer file using UDP";
 const WINDOW: &str = "socket buffer size must be 0 to 536870912 bytes";
 const WINDOW_MAX: &str = "socket buffer size too large (maximum = 536870912 bytes)";
 
@@ -75,7 +92,18 @@ fn a_number_is_read_to_its_last_character() {
 
 #[test]
 fn a_unit_is_one_of_four_letters() {
-    for option in ["-b", "-n", "-k", "-l", "-w", "--connect-timeout"] {
+    let options = [
+        "-b",
+        "-n",
+        "-k",
+        "-l",
+        "-w",
+        "--connect-timeout",
+        "--fq-rate",
+        "--pacing-timer",
+        "--nstreams",
+    ];
+    for option in options {
         for (value, number) in [("abc", "abc"), ("10%", "10%"), ("1q", "1q")] {
             let allowed =
                 format!("invalid unit value or suffix: '{number}' (a number, then k, m, g or t)");
@@ -129,6 +157,41 @@ fn a_number_keeps_its_range() {
         ("-c host -f q", "-f q", FORMAT),
         ("-c host -fq-rate 1M", "-f q-rate", FORMAT),
         ("-s --format=", "-f ''", FORMAT),
+        ("-c host --cport 0", "--cport 0", PORT),
+        ("-c host --cport 65536", "--cport 65536", PORT),
+        ("-c host -A 1025", "-A 1025", CPU),
+        ("-c host -A 0,1025", "-A 0,1025", CPU),
+        ("-c host -A -1", "-A -1", CPU),
+        ("-c host -A 0,", "-A 0,", CPU),
+        ("-s -A x", "-A x", CPU),
+        ("-c host -L 0", "-L 0", LABEL),
+        ("-c host -L 1048576", "-L 1048576", LABEL),
+        ("-c host -R --rcv-timeout 99", "--rcv-timeout 99", RECEIVE),
+        ("-s --rcv-timeout 86400001", "--rcv-timeout 86400001", RECEIVE),
+        ("-s --snd-timeout -1", "--snd-timeout -1", SEND),
+        ("-c host --snd-timeout 86400001", "--snd-timeout 86400001", SEND),
+        ("-s --cntl-ka=5/5/1", "--cntl-ka 5/5/1", KEEP_ALIVE),
+        ("-s --cntl-ka=5/1/1/1", "--cntl-ka 5/1/1/1", KEEP_ALIVE_FORM),
+        ("-s --cntl-ka=x", "--cntl-ka x", KEEP_ALIVE_FORM),
+        ("-s --cntl-ka=32768", "--cntl-ka 32768", KEEP_ALIVE_FORM),
+        ("-s --idle-timeout 0", "--idle-timeout 0", IDLE),
+        ("-s --idle-timeout 86401", "--idle-timeout 86401", IDLE),
+        ("-s --server-bitrate-limit -1", "--server-bitrate-limit -1", RATE),
+        ("-s --server-bitrate-limit 1M/0.05", "--server-bitrate-limit 1M/0.05", SPAN),
+        ("-s --server-bitrate-limit 1M/61", "--server-bitrate-limit 1M/61", SPAN),
+        ("-s --server-bitrate-limit 1M/x", "--server-bitrate-limit 1M/x", SPAN),
+        ("-s --server-max-duration -1", "--server-max-duration -1", TIME),
+        ("-s --server-max-duration 86401", "--server-max-duration 86401", TIME),
+        ("-s --time-skew-threshold 0", "--time-skew-threshold 0", SKEW),
+        ("-s --time-skew-threshold -5", "--time-skew-threshold -5", SKEW),
+        ("-c host --fq-rate -1", "--fq-rate -1", RATE),
+        ("-c host --pacing-timer -1", "--pacing-timer -1", PACING),
+        ("-c host --pacing-timer 2G", "--pacing-timer 2G", PACING),
+        ("-c host --debug=x", "-d x", "must be 0 to 4"),
+        ("-c host --nstreams 0", "--nstreams 0", "must be 1 to 65535 streams"),
+        ("-c host%", "-c host%", DEVICE),
+        ("-s -B %eth0", "-B %eth0", DEVICE),
+        ("-c host --bind-dev=", "--bind-dev ''", "must be the name of a network device"),
         ("-c host --congestion=", "-C ''", "must be the name of a congestion control algorithm"),
     ]);
 }
@@ -156,6 +219,15 @@ fn an_option_of_the_other_role_is_named() {
         ("-s -R", "-R", CLIENT_ONLY),
         ("-s -T x", "-T x", CLIENT_ONLY),
         ("-s --get-server-output", "--get-server-output", CLIENT_ONLY),
+        ("-s --gsro", "--gsro", CLIENT_ONLY),
+        ("-s --sctp", "--sctp", CLIENT_ONLY),
+        ("-s --cport 1 --username u", "--cport 1", CLIENT_ONLY),
+        ("-s -A 1,2", "-A 1,2", CLIENT_ONLY),
+        ("-c host -D", "-D", SERVER_ONLY),
+        ("-c host --idle-timeout 3", "--idle-timeout 3", SERVER_ONLY),
+        ("-c host --server-bitrate-limit 1M", "--server-bitrate-limit 1M", SERVER_ONLY),
+        ("-c host --server-max-duration 5", "--server-max-duration 5", SERVER_ONLY),
+        ("-c host --authorized-users-path u", "--authorized-users-path u", SERVER_ONLY),
         ("-s --connect-timeout 5", "--connect-timeout 5", CLIENT_ONLY),
         ("-c host -1", "-1", SERVER_ONLY),
         ("--one-off -c host", "-1", SERVER_ONLY),
@@ -174,6 +246,27 @@ fn options_that_exclude_each_other_are_named_together() {
         ("-c host -t 0 -k 5", "-t 0 -k 5", ENDS),
         ("-c host -n 1M -k 5", "-n 1M -k 5", ENDS),
         ("-c host -k 1 -t 5 -n 1", "-t 5 -n 1 -k 1", ENDS),
+        ("-c host -F f -u", "-u -F f", UDP_FILE),
+        ("-c host -u -F f -R", "-u -F f", UDP_FILE),
+        ("-c host -m -u", "-u -m", TRANSPORTS),
+        ("-c host --sctp -u", "-u --sctp", TRANSPORTS),
+        ("-c host --sctp -m", "--sctp -m", TRANSPORTS),
+    ]);
+}
+
+#[test]
+fn an_option_that_needs_another_says_so() {
+    let login = "you must specify a username, password, and path to a valid RSA public key";
+    let server = "you must specify a path to a valid RSA private key and a user credential file";
+    let sender = "client receive timeout is valid only in receiving mode";
+    check(&[
+        ("-c host --username mario", "--username mario", login),
+        ("-c host --rsa-public-key-path k", "--rsa-public-key-path k", login),
+        ("-s --rsa-private-key-path k", "--rsa-private-key-path k", server),
+        ("-s --authorized-users-path u", "--authorized-users-path u", server),
+        ("-c host --rcv-timeout 500", "--rcv-timeout 500", sender),
+        ("-c host --nstreams 5", "--nstreams 5", "is for --sctp only"),
+        ("-c host -X 192.0.2.1", "-X 192.0.2.1", "is for --sctp only"),
     ]);
 }
 
@@ -199,7 +292,11 @@ fn a_word_that_is_no_option_is_refused() {
         ("-c host -x", "-x", "unknown option"),
         ("-c host -ux", "-x", "unknown option"),
         ("-c host --ver", "--ver", versions),
-        ("-c host --bi", "--bi", "ambiguous option, could be --bind, --bidir, --bitrate"),
+        (
+            "-c host --bi",
+            "--bi",
+            "ambiguous option, could be --bind, --bind-dev, --bidir, --bitrate",
+        ),
         ("-c host stray", "stray", "unexpected word, options begin with -"),
     ]);
 }

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use linerate_core::test::{Direction, Protocol, TestSettings};
+use linerate_core::test::{Direction, Offload, Protocol, TestSettings};
 use linerate_core::units::BitsPerSec;
 
 use super::*;
-use crate::config::Family;
+use crate::config::{Credentials, Family, KeepAlive, LoginConfig, Padding};
 
 type Row<T> = (&'static str, fn(&mut T));
 
@@ -27,6 +27,53 @@ fn each_client_option_changes_what_it_is_for() {
         ("--extra-data {}", |c| c.extra_data = Some("{}".into())),
         ("-C bbr", |c| c.congestion = Some("bbr".into())),
         ("--linux-congestion bbr", |c| c.congestion = Some("bbr".into())),
+        ("--bind-dev eth0", |c| c.bind_device = Some("eth0".into())),
+        ("-B 192.0.2.7%eth0", |c| {
+            (c.bind, c.bind_device) = (Some("192.0.2.7".into()), Some("eth0".into()));
+        }),
+        ("-B fe80::1%eth0", |c| c.bind = Some("fe80::1%eth0".into())),
+        ("-c host%eth0", |c| c.bind_device = Some("eth0".into())),
+        ("-c host%eth0 --bind-dev eth1", |c| c.bind_device = Some("eth1".into())),
+        ("-c fe80::1%eth0", |c| c.host = "fe80::1%eth0".into()),
+        ("-c 2001:db8::1%eth0", |c| {
+            (c.host, c.bind_device) = ("2001:db8::1".into(), Some("eth0".into()));
+        }),
+        ("--cport 5300", |c| c.client_port = Some(5300)),
+        ("-R --rcv-timeout 100", |c| {
+            c.settings.direction = Direction::Reverse;
+            c.receive_timeout = Some(Duration::from_millis(100));
+        }),
+        ("--rcv-timeout 86400000 --bidir", |c| {
+            c.settings.direction = Direction::Bidirectional;
+            c.receive_timeout = Some(Duration::from_secs(86_400));
+        }),
+        ("--snd-timeout 0", |_| ()),
+        ("--snd-timeout 250", |c| c.send_timeout = Some(Duration::from_millis(250))),
+        ("--cntl-ka", |c| c.control_keep_alive = KeepAlive::default()),
+        ("--cntl-ka=20/3/4", |c| {
+            c.control_keep_alive = KeepAlive {
+                idle: Some(Duration::from_secs(20)),
+                interval: Some(Duration::from_secs(3)),
+                count: Some(4),
+            };
+        }),
+        ("--cntl-ka=/7", |c| {
+            let interval = Some(Duration::from_secs(7));
+            c.control_keep_alive = KeepAlive { interval, ..KeepAlive::default() };
+        }),
+        ("-A 3", |c| c.affinity = Some(3)),
+        ("-A 0x10,1024", |c| {
+            (c.affinity, c.settings.server_affinity) = (Some(16), Some(1024));
+        }),
+        ("-F a.iso", |c| c.file = Some("a.iso".into())),
+        ("--username mario --rsa-public-key-path key.pem", |c| {
+            c.credentials = Some(Credentials {
+                username: "mario".into(),
+                password: String::new(),
+                public_key: "key.pem".into(),
+                padding: Padding::Oaep,
+            });
+        }),
         ("--forceflush --explain -J -V -f k", |_| ()),
     ];
     for (options, change) in rows {
@@ -34,6 +81,14 @@ fn each_client_option_changes_what_it_is_for() {
         change(&mut expected);
         assert_eq!(client(options).0, expected, "{options}");
     }
+}
+
+#[test]
+fn passwords_are_not_printed() {
+    let (config, _) = client("--username mario --rsa-public-key-path key.pem");
+    let credentials = Credentials { password: "rossi".into(), ..config.credentials.unwrap() };
+    let shown = format!("{credentials:?}");
+    assert!(shown.contains("mario") && !shown.contains("rossi"), "{shown}");
 }
 
 #[test]
@@ -85,6 +140,18 @@ fn each_setting_of_a_tcp_test_has_its_option() {
         ("-S 8 --dscp ef", |s| s.tos = 184),
         ("--dscp ef -S 8", |s| s.tos = 8),
         ("-Z", |s| s.zero_copy = true),
+        ("-m", |s| s.mptcp = true),
+        ("-L 0xabcde", |s| s.flow_label = Some(0xabcde)),
+        ("-L 1048575", |s| s.flow_label = Some(1_048_575)),
+        ("--fq-rate 1G", |s| s.fq_rate = Some(BitsPerSec(1_000_000_000))),
+        ("--fq-rate 0", |_| ()),
+        ("--fq-rate 1G --no-fq-socket-pacing", |_| ()),
+        ("--no-fq-socket-pacing --fq-rate 1G", |s| s.fq_rate = Some(BitsPerSec(1_000_000_000))),
+        ("--pacing-timer 2K", |s| s.pacing_timer_us = 2048),
+        ("--pacing-timer 0", |s| s.pacing_timer_us = 0),
+        ("--skip-rx-copy", |s| s.skip_rx_copy = true),
+        ("--dont-fragment", |s| s.dont_fragment = true),
+        ("--gsro", |s| s.offload = Offload { gso: true, gro: true }),
         ("--get-server-output", |s| s.server_output = true),
         ("--udp-counters-64bit", |s| s.counters_64bit = true),
         ("--repeating-payload", |s| s.repeating_payload = true),
@@ -130,6 +197,55 @@ fn each_server_option_changes_what_it_is_for() {
         ("-i 0.5", |s| s.interval = Some(Duration::from_millis(500))),
         ("-1", |s| s.one_off = true),
         ("--one-off -J --forceflush", |s| s.one_off = true),
+        ("-B 192.0.2.7%eth0", |s| {
+            (s.bind, s.bind_device) = (Some("192.0.2.7".into()), Some("eth0".into()));
+        }),
+        ("--bind-dev eth0", |s| s.bind_device = Some("eth0".into())),
+        ("--idle-timeout 3", |s| s.idle_timeout = Some(Duration::from_secs(3))),
+        ("--rcv-timeout 100", |s| s.receive_timeout = Some(Duration::from_millis(100))),
+        ("--snd-timeout 250", |s| s.send_timeout = Some(Duration::from_millis(250))),
+        ("--cntl-ka=9", |s| {
+            let idle = Some(Duration::from_secs(9));
+            s.control_keep_alive = KeepAlive { idle, ..KeepAlive::default() };
+        }),
+        ("-A 3", |s| s.affinity = Some(3)),
+        ("-F a.iso", |s| s.file = Some("a.iso".into())),
+        ("-m", |_| ()),
+        ("-X 192.0.2.7 -X 192.0.2.8", |s| {
+            s.sctp_bind = vec!["192.0.2.7".into(), "192.0.2.8".into()];
+        }),
+        ("--server-bitrate-limit 1G", |s| s.limits.bitrate = Some(BitsPerSec(1_000_000_000))),
+        ("--server-bitrate-limit 1M/0.5", |s| {
+            s.limits.bitrate = Some(BitsPerSec(1_000_000));
+            s.limits.bitrate_span = Duration::from_millis(500);
+        }),
+        ("--server-bitrate-limit 1M/0", |s| {
+            s.limits.bitrate = Some(BitsPerSec(1_000_000));
+            s.limits.bitrate_span = Duration::ZERO;
+        }),
+        ("--server-bitrate-limit 0", |_| ()),
+        ("--server-max-duration 5", |s| s.limits.duration = Some(Duration::from_secs(5))),
+        ("--server-max-duration 0", |_| ()),
+        ("--rsa-private-key-path k --authorized-users-path u", |s| {
+            s.login = Some(LoginConfig {
+                private_key: "k".into(),
+                users: "u".into(),
+                time_skew: Duration::from_secs(10),
+                padding: Padding::Oaep,
+            });
+        }),
+        (
+            "--authorized-users-path u --rsa-private-key-path k --use-pkcs1-padding \
+          --time-skew-threshold 20",
+            |s| {
+                s.login = Some(LoginConfig {
+                    private_key: "k".into(),
+                    users: "u".into(),
+                    time_skew: Duration::from_secs(20),
+                    padding: Padding::Pkcs1,
+                });
+            },
+        ),
     ];
     for (options, change) in rows {
         let mut expected = ServerConfig::new();
@@ -144,6 +260,23 @@ fn output_options_serve_both_roles() {
         ("", |_| ()),
         ("-J", |o| o.json = true),
         ("-V", |o| o.verbose = true),
+        ("--json-stream", |o| o.json_stream = Some(JsonStreamKind::Lines)),
+        ("-J --json-stream", |o| {
+            (o.json, o.json_stream) = (true, Some(JsonStreamKind::Lines));
+        }),
+        ("--json-stream --json-stream-full", |o| {
+            o.json_stream = Some(JsonStreamKind::LinesAndDocument);
+        }),
+        ("--json-stream-full-output", |_| ()),
+        ("--logfile a.log", |o| o.logfile = Some("a.log".into())),
+        ("--timestamps", |o| o.timestamps = Some("%c ".into())),
+        ("--timestamps=%H:%M", |o| o.timestamps = Some("%H:%M".into())),
+        ("-d", |o| o.debug = Some(4)),
+        ("-dV", |o| (o.debug, o.verbose) = (Some(4), true)),
+        ("--debug", |o| o.debug = Some(4)),
+        ("--debug=1", |o| o.debug = Some(1)),
+        ("--debug=9", |o| o.debug = Some(4)),
+        ("--debug=0", |_| ()),
         ("--explain", |o| o.explain = true),
         ("-f k", |o| o.format = "k".parse().ok()),
         ("-f m", |o| o.format = "m".parse().ok()),
@@ -159,6 +292,11 @@ fn output_options_serve_both_roles() {
             program: "linerate".into(),
             format: None,
             json: false,
+            json_stream: None,
+            logfile: None,
+            timestamps: None,
+            debug: None,
+            has_obsolete: false,
             verbose: false,
             explain: false,
             title: None,
@@ -188,12 +326,12 @@ fn the_last_of_a_repeated_option_counts() {
 #[test]
 fn a_long_option_may_be_cut_to_what_is_unique() {
     for (cut, whole) in [
-        ("--tim 3", "--time 3"),
+        ("--byt 3", "--bytes 3"),
         ("--ban 1M", "--bandwidth 1M"),
         ("--bit=1M", "--bitrate=1M"),
         ("--rev", "--reverse"),
         ("--get", "--get-server-output"),
-        ("--udp-c --no", "--udp-counters-64bit --no-delay"),
+        ("--udp-c --no-d", "--udp-counters-64bit --no-delay"),
     ] {
         assert_eq!(client(cut), client(whole), "{cut}");
     }
@@ -212,7 +350,7 @@ fn under_its_iperf3_name_the_command_explains_nothing() {
         ("./other", "other", true),
     ] {
         let command = parse_line(&format!("{arg0} -s --explain"));
-        let Ok(Command::Server(_, output)) = command else { panic!("{arg0}: {command:?}") };
+        let Ok(Command::Server(_, output, _)) = command else { panic!("{arg0}: {command:?}") };
         assert_eq!((output.program.as_str(), output.explain), (program, explain));
     }
 }
@@ -229,4 +367,18 @@ fn calibrate_is_a_command_of_its_own() {
     let usage = "linerate: parameter error - -t 0: seconds for each kind of work must be 1 to 60";
     assert_eq!(parsed("calibrate -t 0"), Err(Stop::Usage(usage.into())));
     assert!(matches!(parsed("calibrate --help"), Err(Stop::Help(_))));
+}
+
+#[test]
+fn a_process_is_told_how_to_live() {
+    let process = |line: &str| match parse_line(line) {
+        Ok(Command::Client(.., process) | Command::Server(.., process)) => process,
+        other => panic!("{line}: {other:?}"),
+    };
+    assert_eq!(process("linerate -s"), ProcessConfig::default());
+    let pidfile = Some("a.pid".into());
+    let daemon = ProcessConfig { daemon: true, pidfile: pidfile.clone() };
+    assert_eq!(process("linerate -s -D -I a.pid"), daemon);
+    assert_eq!(process("linerate --daemon --pidfile=a.pid --server"), daemon);
+    assert_eq!(process("linerate -c host -I a.pid"), ProcessConfig { daemon: false, pidfile });
 }

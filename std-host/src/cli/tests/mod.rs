@@ -4,6 +4,7 @@
 mod bad_input;
 mod good_input;
 mod help;
+mod table;
 
 use super::*;
 
@@ -13,14 +14,14 @@ fn parse_line(line: &str) -> Result<Command, Stop> {
 
 fn client(options: &str) -> (ClientConfig, OutputConfig) {
     match parse_line(&format!("linerate -c host {options}")) {
-        Ok(Command::Client(config, output)) => (config, output),
+        Ok(Command::Client(config, output, _)) => (config, output),
         other => panic!("{options}: {other:?}"),
     }
 }
 
 fn server(options: &str) -> (ServerConfig, OutputConfig) {
     match parse_line(&format!("linerate -s {options}")) {
-        Ok(Command::Server(config, output)) => (config, output),
+        Ok(Command::Server(config, output, _)) => (config, output),
         other => panic!("{options}: {other:?}"),
     }
 }

@@ -1,0 +1,47 @@
+//! Options that only a server has.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cli::value::{self, BitrateLimit};
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = super::SERVER)]
+pub(in crate::cli) struct ServerArgs {
+    /// End after one test
+    #[arg(short = '1', long)]
+    pub(in crate::cli) one_off: bool,
+
+    /// Run in the background
+    #[arg(short = 'D', long)]
+    pub(in crate::cli) daemon: bool,
+
+    /// End, with -1, or begin anew when no client came for so many seconds, 1 to 86400
+    #[arg(long, value_name = "SECONDS", value_parser = value::idle_timeout)]
+    #[arg(allow_negative_numbers = true)]
+    pub(in crate::cli) idle_timeout: Option<Duration>,
+
+    /// Refuse or end tests that move more bits per second, both ways and all streams together;
+    /// /SPAN averages over 0.1 to 60 seconds, or with 0 over the whole test [default: no limit, 5 s]
+    #[arg(long, value_name = "RATE", value_parser = value::bitrate_limit)]
+    #[arg(allow_negative_numbers = true)]
+    pub(in crate::cli) server_bitrate_limit: Option<BitrateLimit>,
+
+    /// Refuse tests that may last longer, 0 to 86400; 0 lets all in [default: 0]
+    #[arg(long, value_name = "SECONDS", value_parser = value::duration)]
+    #[arg(allow_negative_numbers = true)]
+    pub(in crate::cli) server_max_duration: Option<u32>,
+
+    /// Let in only who logs in: the private key that logins are made for (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) rsa_private_key_path: Option<PathBuf>,
+
+    /// Let in only who logs in: the users and the hashes of their passwords
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) authorized_users_path: Option<PathBuf>,
+
+    /// Seconds that the clocks of client and server may differ at a login [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = value::time_skew)]
+    #[arg(allow_negative_numbers = true)]
+    pub(in crate::cli) time_skew_threshold: Option<Duration>,
+}
