@@ -15,6 +15,7 @@ use linerate::report::text::{TextOptions, TextReport, banner};
 use linerate::report::{Progress, ServerOutput, error_line};
 use linerate::server::{ObserveTests, Server};
 use linerate::system_info::system_info;
+use linerate_core::session::SessionError;
 use linerate_core::test::End;
 
 use super::{block_on, console, is_plain, signals};
@@ -127,7 +128,8 @@ impl ObserveTests for Tests {
         } else {
             Report::Text(TextReport::new(log.text_options()))
         };
-        Box::new(Printer { log, test_number, report, is_numbered: false })
+        let peer = String::new();
+        Box::new(Printer { log, test_number, peer, report, is_numbered: false })
     }
 
     fn turned_away(&self, peer: SocketAddr, why: &str) {
@@ -150,13 +152,18 @@ enum Report {
 struct Printer {
     log: Arc<Log>,
     test_number: u64,
+    /// The client's address.
+    peer: String,
     report: Report,
     is_numbered: bool,
 }
 
 impl Observer for Printer {
     fn handle(&mut self, progress: Progress) {
-        let Self { log, report, test_number, is_numbered } = self;
+        let Self { log, report, test_number, peer, is_numbered } = self;
+        if let Progress::Connected(connection) = &progress {
+            peer.clone_from(&connection.peer_host);
+        }
         // For good: a test's lines look alike to its end.
         *is_numbered |= log.running.load(Ordering::Relaxed) > 1;
         match report {
@@ -180,7 +187,12 @@ impl Observer for Printer {
                 let number = if *is_numbered { format!("#{test_number} ") } else { String::new() };
                 if let Some(error) = &end.error {
                     let line = error_line(&log.output.program, error, End::Server);
-                    log.complain(&format!("{number}{line}"));
+                    let whose = if is_turned_down(error) {
+                        format!(" (client {peer})")
+                    } else {
+                        String::new()
+                    };
+                    log.complain(&format!("{number}{line}{whose}"));
                 }
             }
             _ => {}
@@ -193,6 +205,13 @@ impl Observer for Printer {
             Report::Json(report) => report.server_output(),
         })
     }
+}
+
+/// The server did not want what the client asked for or sent: its operator wants to know whose that
+/// was.
+const fn is_turned_down(error: &Error) -> bool {
+    use SessionError::{Denied, NotAllowed, Peer};
+    matches!(error, Error::Session(Denied(_) | NotAllowed(_) | Peer(_)))
 }
 
 impl Drop for Printer {

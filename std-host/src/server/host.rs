@@ -2,10 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use linerate_core::protocol::cookie::Cookie;
-use linerate_core::protocol::extension::Offer;
 use linerate_core::session::{
     Admission, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
 };
@@ -18,8 +17,10 @@ use tokio::task::AbortHandle;
 
 use super::Shared;
 use super::input::Input;
+use super::policy::session_config;
 use super::table::Place;
 use crate::clock::Clock;
+use crate::config::ServerConfig;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
@@ -39,7 +40,7 @@ pub(super) struct Visitor {
 /// Runs the test; tells whether it was accepted.
 pub(super) async fn host(
     visitor: Visitor,
-    interval: Option<Duration>,
+    config: &ServerConfig,
     shared: &Arc<Shared>,
     observer: &mut dyn Observer,
     cancel: &Cancel,
@@ -47,9 +48,7 @@ pub(super) async fn host(
     let Visitor { stream, peer, cookie, test_number } = visitor;
     control::prepare(&stream);
     let clock = Clock::new();
-    let config =
-        SessionConfig { interval, extension: Some(Offer::OWN), ..SessionConfig::default() };
-    let session = begin(clock.now(), config);
+    let session = begin(clock.now(), session_config(config));
     let connection = Connection {
         end: End::Server,
         test_number,
@@ -76,7 +75,7 @@ pub(super) async fn host(
         connected: Vec::new(),
         was_accepted: &mut was_accepted,
     };
-    let records = Records::new(connection, interval);
+    let records = Records::new(connection, config.interval);
     Driver::new(session, backend, stream, clock, inputs, records, observer).run(cancel).await;
     was_accepted
 }
