@@ -16,8 +16,9 @@ use crate::time::{Instant, NANOS_PER_SEC};
 #[derive(Debug)]
 pub(super) struct RateWatch {
     limit: RateLimit,
-    /// Bytes that a sender with a rate may be ahead of it.
-    slack_bytes: u64,
+    began: Instant,
+    /// Bytes that senders with an agreed rate may be ahead of it; none if they have no rate.
+    agreed_slack: Option<u64>,
     /// Where the oldest stands at the beginning of the span.
     marks: Deque<Mark, { STEPS as usize + 1 }>,
 }
@@ -33,11 +34,14 @@ impl RateWatch {
     pub(super) fn new(limit: RateLimit, settings: &TestSettings) -> Self {
         let burst_bytes =
             u64::from(settings.block_bytes) * u64::from(settings.burst.unwrap_or(1).max(1));
-        let slack_bytes = match settings.bitrate {
-            Some(_) => burst_bytes.saturating_mul(settings.stream_count() as u64),
-            None => 0,
-        };
-        Self { limit, slack_bytes, marks: Deque::new() }
+        let all_bytes = burst_bytes.saturating_mul(settings.stream_count() as u64);
+        let agreed_slack = settings.bitrate.map(|_| all_bytes);
+        Self { limit, began: Instant::ZERO, agreed_slack, marks: Deque::new() }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.began = now;
+        self.marks.push_back(Mark { at: now, bytes: 0 }).expect("a test begins once");
     }
 
     fn step_ns(&self) -> u64 {
@@ -48,32 +52,37 @@ impl RateWatch {
     }
 
     /// Takes a look at `now`, when `bytes` have been moved; says what is wrong with the average.
+    /// Senders that keep an agreed rate catch up after a stall, which is theirs to do: of such a test
+    /// the whole so far has to be above the limit, too.
     fn look(&mut self, now: Instant, bytes: u64) -> Option<Denial> {
         let span_ns = self.limit.span_ns;
-        let first = *self.marks.front()?;
         if span_ns > 0 {
-            // The span begins at the last mark that is not younger than it.
+            // The span begins at the last mark that is not younger than it. Looks are at least a step
+            // apart, so there is room for all marks within it.
             while self.marks.iter().nth(1).is_some_and(|mark| now.nanos_since(mark.at) >= span_ns) {
                 self.marks.pop_front();
             }
-        }
-        let from = self.marks.front().copied().unwrap_or(first);
-        if span_ns > 0 {
-            // Looks are at least a step apart, so the span holds no more than there is room for.
             let _ = self.marks.push_back(Mark { at: now, bytes });
         }
+        let from = *self.marks.front()?;
         let elapsed_ns = now.nanos_since(from.at);
         if elapsed_ns < span_ns.max(1) {
             return None;
         }
-        let per_second =
-            |bytes: u64| u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC) / u128::from(elapsed_ns);
         let limit = self.limit.rate.0;
-        let moved = bytes.saturating_sub(from.bytes);
-        let is_above = per_second(moved.saturating_sub(self.slack_bytes)) > u128::from(limit);
-        let measured = u64::try_from(per_second(moved)).unwrap_or(u64::MAX);
-        is_above.then_some(Denial::Measured { measured, limit })
+        let measured = bits_per_second(bytes.saturating_sub(from.bytes), elapsed_ns);
+        let is_kept = self.agreed_slack.is_some_and(|slack_bytes| {
+            let so_far_ns = now.nanos_since(self.began);
+            bits_per_second(bytes.saturating_sub(slack_bytes), so_far_ns) <= limit
+        });
+        (measured > limit && !is_kept).then_some(Denial::Measured { measured, limit })
     }
+}
+
+/// The rate of so many bytes in a time that is not zero.
+fn bits_per_second(bytes: u64, elapsed_ns: u64) -> u64 {
+    let rate = u128::from(bytes) * 8 * u128::from(NANOS_PER_SEC) / u128::from(elapsed_ns.max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
 impl<const N: usize> Shared<N> {
@@ -85,8 +94,7 @@ impl<const N: usize> Shared<N> {
             self.timers.arm(Timer::Silence, now.plus_nanos(silence_ns));
         }
         if let Some(rate) = &mut self.rate {
-            rate.marks.clear();
-            rate.marks.push_back(Mark { at: now, bytes: 0 }).ok();
+            rate.begin(now);
             self.timers.arm(Timer::Rate, now.plus_nanos(rate.step_ns()));
         }
     }
@@ -143,7 +151,7 @@ mod tests {
         settings.block_bytes = 100;
         settings.bitrate = bitrate.map(BitsPerSec);
         let mut watch = RateWatch::new(RateLimit { rate: BitsPerSec(8000), span_ns }, &settings);
-        watch.marks.push_back(Mark { at: Instant::ZERO, bytes: 0 }).expect("it is empty");
+        watch.begin(Instant::ZERO);
         watch
     }
 
@@ -190,11 +198,18 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_keeps_its_rate_may_be_ahead_by_a_block() {
-        // The first block leaves at once: 100 bytes more than five seconds at the limit.
-        let moved = [1100, 1000, 1000, 1000, 1000, 1000, 1000];
-        assert_eq!(ended_at(&mut watch(SPAN_NS, Some(8000)), &moved), None);
-        assert_eq!(ended_at(&mut watch(SPAN_NS, None), &moved), Some((10, 8160)));
+    fn a_sender_that_keeps_its_agreed_rate_is_left_alone() {
+        for (moved, expected) in [
+            // The first block leaves at once: 100 bytes more than five seconds at the limit.
+            ([1100, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000], Some((10, 8160))),
+            // It stalls for a second and catches up: 5500 bytes in five seconds.
+            ([1000, 0, 2000, 1000, 1000, 1000, 1000, 1000, 1000], Some((13, 8800))),
+        ] {
+            assert_eq!(ended_at(&mut watch(SPAN_NS, Some(8000)), &moved), None);
+            assert_eq!(ended_at(&mut watch(SPAN_NS, None), &moved), expected);
+        }
+        // What is agreed and not kept is as bad as what nobody agreed.
+        assert_eq!(ended_at(&mut watch(SPAN_NS, Some(8000)), &[1200; 9]), Some((10, 9600)));
     }
 
     #[test]
