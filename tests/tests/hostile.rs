@@ -4,5 +4,6 @@
 mod hostile {
     mod client_against_server;
     mod crowds;
+    mod parameters;
     mod server_against_client;
 }

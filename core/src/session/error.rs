@@ -141,6 +141,12 @@ impl fmt::Display for PeerError {
             Self::UnexpectedCode { phase, code } => {
                 write!(f, "received a control message out of turn: {phase}, got {code}")
             }
+            Self::Document { phase: Phase::Parameters, error } => {
+                write!(f, "{}: {error}", ServerError::new(error_number::RECV_PARAMS))
+            }
+            Self::Document { phase: Phase::Results, error } => {
+                write!(f, "{}: {error}", ServerError::new(error_number::RECV_RESULTS))
+            }
             Self::Document { phase, error } => write!(f, "bad document: {phase}, got {error}"),
             Self::UnknownStream { number } => write!(f, "results for unknown stream {number}"),
         }
