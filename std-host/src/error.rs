@@ -68,6 +68,37 @@ pub enum ExitCode {
     Partial = 6,
 }
 
+impl ExitCode {
+    /// All of them, in order.
+    pub const ALL: [Self; 7] = [
+        Self::Success,
+        Self::Usage,
+        Self::Connect,
+        Self::Refused,
+        Self::Authentication,
+        Self::Aborted,
+        Self::Partial,
+    ];
+
+    /// What the code says, in one sentence without its full stop.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "the test ran to its end; a server was stopped in good order",
+            Self::Usage => {
+                "the command line, or something on this machine, made the test or its report \
+                 impossible"
+            }
+            Self::Connect => "the server cannot be reached",
+            Self::Refused => "the server is busy or refused the test",
+            Self::Authentication => "the server did not accept the credentials",
+            Self::Aborted => "somebody at either end stopped the test",
+            Self::Partial => {
+                "the test broke off: what was measured is incomplete, or the peer's half is missing"
+            }
+        }
+    }
+}
+
 impl Error {
     /// An error of the operating system, with what was tried.
     pub fn system(what: impl Into<String>, error: &io::Error) -> Self {

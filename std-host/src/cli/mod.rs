@@ -4,6 +4,8 @@
 
 mod args;
 mod calibrate;
+mod examples;
+mod generate;
 mod output;
 mod problem;
 mod process;
@@ -50,6 +52,8 @@ pub enum Stop {
     Help(String),
     /// The version was asked for: for the standard output.
     Version(String),
+    /// A text made from the options, completions or the manual: for the standard output.
+    Generated(String),
     /// The command line cannot be used: one line for the standard error.
     Usage(String),
 }
@@ -58,7 +62,7 @@ impl Stop {
     /// The code to exit with.
     pub const fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Help(_) | Self::Version(_) => ExitCode::Success,
+            Self::Help(_) | Self::Version(_) | Self::Generated(_) => ExitCode::Success,
             Self::Usage(_) => ExitCode::Usage,
         }
     }
@@ -66,7 +70,8 @@ impl Stop {
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Help(text) | Self::Version(text) | Self::Usage(text)) = self;
+        let (Self::Help(text) | Self::Version(text) | Self::Generated(text) | Self::Usage(text)) =
+            self;
         f.write_str(text)
     }
 }
@@ -81,8 +86,10 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
     let program = program_name(args.next());
     let words: Vec<OsString> = args.collect();
 
-    if words.first().is_some_and(|word| word == CALIBRATE) {
-        return calibrate(&words[1..], &program);
+    if let Some(name) = words.first().and_then(|word| word.to_str())
+        && SUBCOMMANDS.contains(&name)
+    {
+        return subcommand(name, &words[1..], &program);
     }
     let mut command = args::command(&program);
     let matches = match command.try_get_matches_from_mut(&words) {
@@ -95,14 +102,34 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
         .map_err(|problem| problem.into_stop(&program))
 }
 
-fn calibrate(words: &[OsString], program: &str) -> Result<Command, Stop> {
-    let mut command = CalibrateArgs::command().bin_name(format!("{program} {CALIBRATE}"));
-    let matches = command.try_get_matches_from_mut(words);
-    let args = matches.and_then(|matches| CalibrateArgs::from_arg_matches(&matches));
-    match args {
-        Ok(args) => Ok(Command::Calibrate(args.into())),
-        Err(error) => Err(stop(&error, &command, words, program)),
+/// What stands for itself as the first word, instead of a role.
+fn subcommand(name: &str, words: &[OsString], program: &str) -> Result<Command, Stop> {
+    match name {
+        CALIBRATE => {
+            Ok(Command::Calibrate(words_of::<CalibrateArgs>(name, words, program)?.into()))
+        }
+        COMPLETIONS => {
+            let args = words_of(name, words, program)?;
+            Err(Stop::Generated(generate::completions(&args, program)))
+        }
+        _ => {
+            words_of::<generate::ManArgs>(name, words, program)?;
+            let manual = generate::manual(program);
+            Err(Stop::Generated(manual.expect("memory takes every write")))
+        }
     }
+}
+
+/// The options of a subcommand.
+fn words_of<A: CommandFactory + FromArgMatches>(
+    name: &str,
+    words: &[OsString],
+    program: &str,
+) -> Result<A, Stop> {
+    let mut command = A::command().bin_name(format!("{program} {name}"));
+    let matches = command.try_get_matches_from_mut(words);
+    let args = matches.and_then(|matches| A::from_arg_matches(&matches));
+    args.map_err(|error| stop(&error, &command, words, program))
 }
 
 /// The name that messages begin with: the one the command was started under, so that a script that
@@ -137,6 +164,9 @@ fn version(program: &str) -> String {
 }
 
 const CALIBRATE: &str = "calibrate";
+const COMPLETIONS: &str = "completions";
+const MAN: &str = "man";
+const SUBCOMMANDS: [&str; 3] = [CALIBRATE, COMPLETIONS, MAN];
 const DEFAULT_PROGRAM: &str = "linerate";
 /// Started under this name, the command prints what iperf3 would and nothing else.
 pub const IPERF3_PROGRAM: &str = "iperf3";

@@ -39,6 +39,16 @@ impl Problem {
                 let allowed = error.source().map(ToString::to_string).unwrap_or_default();
                 Self::new(spelling(&name, value), allowed)
             }
+            ErrorKind::InvalidValue if !value.is_empty() => {
+                Self::new(spelling(arg, value), format!("must be one of {}", valid_values(error)))
+            }
+            ErrorKind::MissingRequiredArgument => {
+                let missing = match error.get(ContextKind::InvalidArg) {
+                    Some(ContextValue::Strings(missing)) => missing.join(" "),
+                    _ => String::new(),
+                };
+                Self::new("", format!("{missing} is missing"))
+            }
             ErrorKind::InvalidValue => {
                 let what = known.and_then(Arg::get_value_names).and_then(<[_]>::first);
                 let what = what.map_or("VALUE", |what| what.as_str());
@@ -98,6 +108,14 @@ fn visible(word: &str) -> &str {
 fn find<'a>(shown: &str, command: &'a clap::Command) -> Option<&'a Arg> {
     let long = shown.split([' ', '=', '[']).next()?.strip_prefix("--")?;
     command.get_arguments().find(|arg| arg.get_long() == Some(long))
+}
+
+/// The values that an option takes, where they are a list.
+fn valid_values(error: &clap::Error) -> String {
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(values)) => values.join(", "),
+        _ => String::new(),
+    }
 }
 
 fn unknown(arg: &str, suggested: &str, command: &clap::Command) -> String {

@@ -20,6 +20,7 @@ pub(crate) use server::server;
 /// Says what a person should read instead of a test.
 pub(crate) fn stop(stop: &Stop) -> ExitCode {
     match stop {
+        Stop::Generated(text) => console::print(text),
         Stop::Help(text) | Stop::Version(text) => console::print(&format!("{text}\n")),
         Stop::Usage(line) => console::complain(line),
     }

@@ -11,6 +11,7 @@ use clap::{CommandFactory, Parser};
 pub(super) use self::client::ClientArgs;
 pub(super) use self::common::CommonArgs;
 pub(super) use self::server::ServerArgs;
+use super::examples;
 
 /// Options that choose the role, and those that both roles have.
 pub(super) const COMMON: &str = "Client or server";
@@ -23,10 +24,19 @@ pub(super) const CLIENT: &str = "Client";
 pub(super) fn command(program: &str) -> clap::Command {
     Args::command()
         .bin_name(program)
-        .override_usage(format!(
-            "{program} -s [OPTIONS]\n       {program} -c HOST [OPTIONS]\n       {program} calibrate"
-        ))
+        .override_usage(usage(program))
+        .after_help(examples::text(program))
         .mut_arg("explain", |arg| arg.hide(program == super::IPERF3_PROGRAM))
+}
+
+/// Under iperf3's name there is nothing but iperf3's roles.
+fn usage(program: &str) -> String {
+    let roles = format!("{program} -s [OPTIONS]\n       {program} -c HOST [OPTIONS]");
+    if program == super::IPERF3_PROGRAM {
+        return roles;
+    }
+    let words = super::SUBCOMMANDS.join(" | ");
+    format!("{roles}\n       {program} {words}  [-h]")
 }
 
 /// Measures what a network can do between a client and a server.
@@ -38,9 +48,7 @@ pub(super) fn command(program: &str) -> clap::Command {
     disable_version_flag = true,
     infer_long_args = true,
     args_override_self = true,
-    max_term_width = 100,
-    after_help = "Sizes and counts take k, m, g or t in steps of 1024, rates in steps of 1000: \
-                  -n 1M is 1048576 bytes, -b 1M is 1000000 bits per second."
+    max_term_width = 100
 )]
 pub(super) struct Args {
     #[command(flatten)]

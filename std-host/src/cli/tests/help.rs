@@ -45,3 +45,63 @@ fn every_option_belongs_to_a_role() {
         assert!(headings.contains(&arg.get_help_heading()), "{arg}");
     }
 }
+
+#[test]
+fn every_example_can_be_typed() {
+    for (_, words) in examples::EXAMPLES {
+        let line = format!("linerate {words}");
+        assert!(parse_line(&line).is_ok(), "{line}: {:?}", parse_line(&line));
+    }
+}
+
+#[test]
+fn the_manual_names_every_option_and_exit_code() {
+    let manual = generate::manual("linerate").expect("memory takes every write");
+    // Roff writes dashes and apostrophes in its own way.
+    let plain = [("\\-", "-"), ("\\fB", ""), ("\\fR", ""), ("\\*(Aq", "'")]
+        .into_iter()
+        .fold(manual, |text, (roff, plain)| text.replace(roff, plain));
+    for arg in args::command("linerate").get_arguments().filter(|arg| !arg.is_hide_set()) {
+        let long = arg.get_long().expect("every option has a long name");
+        assert!(plain.contains(&format!("--{long}")), "--{long} is not in {plain}");
+    }
+    for code in ExitCode::ALL {
+        assert!(plain.contains(code.meaning()), "{code:?}");
+    }
+}
+
+#[test]
+fn completions_know_every_option_in_every_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let stop = parse_line(&format!("linerate completions {shell}")).expect_err("a text");
+        let Stop::Generated(script) = &stop else { panic!("{stop:?}") };
+        for arg in args::command("linerate").get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let long = arg.get_long().expect("every option has a long name");
+            assert!(script.contains(long), "{shell}: {long}");
+        }
+        assert_eq!(stop.exit_code() as u8, 0);
+    }
+}
+
+#[test]
+fn a_shell_that_is_not_known_gets_the_list() {
+    let usage = |line: &str| parse_line(line).expect_err(line).to_string();
+    let unknown = usage("linerate completions tcsh");
+    let list = "must be one of bash, elvish, fish, powershell, zsh";
+    assert_eq!(unknown, format!("linerate: parameter error - <SHELL> tcsh: {list}"));
+    let missing = usage("linerate completions");
+    assert_eq!(missing, "linerate: parameter error - <SHELL> is missing");
+}
+
+#[test]
+fn the_readme_shows_the_examples_and_the_exit_codes() {
+    let readme = include_str!("../../../../README.md");
+    for (task, words) in examples::EXAMPLES.iter().filter(|(task, _)| !task.is_empty()) {
+        let row = format!("| {task} | `linerate {words}` |");
+        assert!(readme.contains(&row), "{row}");
+    }
+    for code in ExitCode::ALL {
+        let row = format!("| {} | {} |", code as u8, code.meaning());
+        assert!(readme.contains(&row), "{row}");
+    }
+}
