@@ -15,7 +15,7 @@ use super::{
 };
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::protocol::extension::Offer;
-use crate::protocol::frame::{FrameReader, PARAMETERS_LIMIT, RESULTS_LIMIT};
+use crate::protocol::frame::{FrameReader, PARAMETERS_LIMIT, RESULTS_LIMIT, SERVER_OUTPUT_LIMIT};
 use crate::protocol::json::DocumentError;
 use crate::protocol::parameters::{ParametersReader, ReceivedParameters, ReceivedText};
 use crate::protocol::results::{OutputKind, ResultsReader};
@@ -137,11 +137,11 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
 
     /// Takes the answer to [`Action::CollectOutput`]: bytes of the complete member of the results
     /// document that the adapter will send when [`Transmit::ServerOutput`](super::Transmit) asks
-    /// for it. More than half of what a results document may have is left out.
+    /// for it. More than [`SERVER_OUTPUT_LIMIT`] is left out.
     pub fn handle_server_output(&mut self, now: Instant, member_bytes: Option<u32>) {
         self.shared.assert_drained();
         self.exchange.server_output_bytes =
-            member_bytes.filter(|&bytes| bytes <= RESULTS_LIMIT / 2);
+            member_bytes.filter(|&bytes| bytes <= SERVER_OUTPUT_LIMIT);
         // Once: the exchange begins with it.
         if self.shared.phase == Phase::Results && matches!(self.exchange.reading, Reading::Code) {
             self.exchange.exchange_results(&mut self.shared, now);

@@ -7,6 +7,7 @@ mod records;
 
 use std::collections::VecDeque;
 
+use linerate_core::protocol::frame::SERVER_OUTPUT_LIMIT;
 use linerate_core::report::Span;
 use linerate_core::session::{
     Action, Command, Ending, Event, Exchange, Phase, Session, SessionError, StreamEvent,
@@ -297,6 +298,13 @@ impl<'a, B: Backend> Driver<'a, B> {
 
     fn collect_output(&mut self) {
         let member = self.observer.server_output().map(|output| member_text(&output));
+        let member = member.map(|member| match member.len() {
+            fitting if fitting <= SERVER_OUTPUT_LIMIT as usize => member,
+            bytes => member_text(&ServerOutput::Text(format!(
+                "the server's output is left out: {bytes} bytes, at most {SERVER_OUTPUT_LIMIT} \
+                 can be sent\n"
+            ))),
+        });
         let bytes = member.as_ref().and_then(|member| u32::try_from(member.len()).ok());
         self.connection.set_server_output(member.unwrap_or_default());
         self.backend.on_server_output(&mut self.session, self.clock.now(), bytes);
