@@ -5,5 +5,6 @@ mod hostile {
     mod client_against_server;
     mod crowds;
     mod parameters;
+    mod results;
     mod server_against_client;
 }
