@@ -16,6 +16,7 @@ const TOOLS: [Tool; 2] = [Tool::Linerate, Tool::Iperf3];
 const TOO_LONG: [&str; 2] =
     ["client's requested duration exceeds the server's maximum permitted limit", "int_errno=37"];
 const TOO_FAST: [&str; 2] = ["total required bandwidth is larger than server limit"; 2];
+const NO_FILE: [&str; 2] = ["cannot transfer file using UDP", "int_errno=34"];
 const SILENT: [&str; 2] = ["idle timeout for receiving data"; 2];
 
 #[test]
@@ -49,6 +50,17 @@ fn test_beyond_a_limit_is_refused_before_data_flows() {
     let ended = server.stop("INT").expect("the server ends when it is told to");
     let streams = ended.stdout.matches("connected to").count();
     assert_eq!(streams, 4, "nobody but the last two came as far as streams: {ended}");
+}
+
+#[test]
+fn datagrams_are_refused_where_the_server_has_a_file() {
+    if !Tool::Iperf3.is_here() {
+        return;
+    }
+    let server = Server::start(Tool::Linerate, &["-F", "/dev/null"]);
+    for tool in TOOLS {
+        refused(&run(tool, &server, "-u -t 1"), tool, &NO_FILE).expect("it has a file");
+    }
 }
 
 #[test]
