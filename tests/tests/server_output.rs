@@ -74,3 +74,44 @@ fn one(
 }
 
 const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// Both ends' documents show the same of both sides: the server's part that it did not measure comes
+/// from the client's results.
+#[test]
+fn document_of_a_server_carries_the_clients_half() {
+    if !Tool::Iperf3.is_here() {
+        return;
+    }
+    let lines = [
+        "-t 1 -b 50M",
+        "-t 1 -b 50M -R",
+        "-t 1 -b 50M --bidir -P 2",
+        "-u -t 1 -b 10M",
+        "-u -t 1 -b 10M -R",
+        "-u -t 1 -b 10M --bidir -P 2",
+    ];
+    let rows: Vec<_> = lines
+        .iter()
+        .flat_map(|line| [Tool::Iperf3, Tool::Linerate].map(|tool| (line, tool)))
+        .collect();
+    run_all(&rows, |(line, tool)| {
+        let server = Server::start(Tool::Linerate, &["-J", "-1"]);
+        let mut options: Vec<_> = line.split(' ').collect();
+        options.push("-J");
+        let client = client::run(*tool, "127.0.0.1", server.port(), &options, TIME_LIMIT)?;
+        let (own, servers) = (client.document()?, server.wait()?.document()?);
+        let sums = own["end"].as_object().ok_or("no end")?.iter();
+        for (key, value) in sums.filter(|(key, _)| key.starts_with("sum")) {
+            for member in ["bytes", "packets", "lost_packets"] {
+                let found = &servers["end"][key][member];
+                if found != &value[member] || member == "bytes" && found == 0 {
+                    return Err(format!(
+                        "{tool} {line}: {member} of {key} is {found} there: {value}"
+                    ));
+                }
+            }
+        }
+        let cpu = &servers["end"]["cpu_utilization_percent"]["remote_total"];
+        if cpu.as_f64() > Some(0.0) { Ok(()) } else { Err(format!("{tool} {line}: {cpu}")) }
+    });
+}

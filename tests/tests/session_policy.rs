@@ -1,12 +1,13 @@
 //! What a server allows and how long each end is patient, between real programs: time-outs, limits,
 //! servers for one test. Stock clients hear iperf3's numbers; the server is there for the next.
 
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use linerate_tests::client;
 use linerate_tests::process::Ended;
 use linerate_tests::rows::run_all;
+use linerate_tests::script::{Peer, Step, honest_client};
 use linerate_tests::server::Server;
 use linerate_tests::tool::Tool;
 
@@ -123,6 +124,25 @@ fn receiver_that_hears_nothing_gives_up_where_it_was_asked_to() {
         assert!(measured.contains(&ended.took), "{ended}");
         completes(&run(Tool::Linerate, &server, "-n 64K"));
     }
+}
+
+#[test]
+fn tcp_client_that_stops_sending_is_told_after_its_last_byte() {
+    let server = Server::start(Tool::Linerate, &["--rcv-timeout", "700", "-i", "10"]);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+    let mut peer = Peer::connect(address).expect("the server listens");
+    let up_to_data = &honest_client()[..8];
+    peer.follow(up_to_data).expect("it is honest");
+    for _ in 0..3 {
+        // Data keeps coming, with shorter pauses than the time-out.
+        std::thread::sleep(Duration::from_millis(500));
+        peer.follow(&[Step::Data]).expect("the test goes on");
+    }
+    let silent_since = Instant::now();
+    let said = peer.until_closed().expect("the server ends it");
+    assert_eq!(said, [0xfe, 0, 0, 0, 144, 0, 0, 0, 0]);
+    let took = silent_since.elapsed();
+    assert!((600..1500).contains(&took.as_millis()), "{took:?}");
 }
 
 #[test]
