@@ -11,8 +11,8 @@ use linerate_core::protocol::error_text;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
 use linerate_core::session::{
-    Client as ClientExchange, ClientConfig as SessionConfig, ClientSession, Deadlines, StreamEvent,
-    Transmit,
+    Client as ClientExchange, ClientConfig as SessionConfig, ClientSession, Deadlines, Phase,
+    SessionError, StreamEvent, Transmit,
 };
 use linerate_core::test::{End, Protocol, StreamId};
 use linerate_core::time::{Instant, nanos};
@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::auth::Login;
 use crate::clock::Clock;
 use crate::config::ClientConfig;
 use crate::connect::connect;
@@ -88,6 +89,7 @@ async fn run(
     if let Some(name) = &config.congestion {
         check_congestion(name)?;
     }
+    let login = config.credentials.as_ref().map(Login::new).transpose()?;
     let connecting =
         connect(&config.host, config.port, bind, config.family, config.connect_timeout);
     let (control, remote) = tokio::select! {
@@ -97,13 +99,15 @@ async fn run(
     control::prepare(&control);
     let clock = Clock::new();
     let cookie = random_cookie()?;
+    // Made late: a server takes it only for some seconds.
+    let token = login.map(|login| login.token(SystemTime::now())).transpose()?;
     let session_config = SessionConfig {
         settings: config.settings,
         text: ClientText {
             title: config.title.as_deref(),
             extra_data: config.extra_data.as_deref(),
             congestion: config.congestion.as_deref(),
-            auth_token: None,
+            auth_token: token.as_deref(),
         },
         client_version: linerate_core::IPERF3_EQUIVALENT,
         interval: config.interval,
@@ -263,6 +267,15 @@ impl<'a> Backend for Dialler<'a> {
                     message: words(&error),
                 })
             }
+        }
+    }
+
+    fn explain(&self, error: SessionError) -> Error {
+        match error {
+            SessionError::ControlClosed(Phase::Preparing) if self.config.credentials.is_some() => {
+                Error::LoginUnanswered
+            }
+            _ => Error::Session(error),
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io;
 
-use linerate_core::protocol::code::error_number;
+use linerate_core::protocol::code::{ServerError, error_number};
 use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::Protocol;
+
+use crate::auth;
 
 /// Why a test or a server could not do its work.
 #[derive(Debug, Clone)]
@@ -43,6 +45,11 @@ pub enum Error {
         /// By what, such as a signal, if that was said.
         by: Option<String>,
     },
+    /// Client: the server closed the connection once it had the credentials. Many releases of iperf3
+    /// refuse a login without a word.
+    LoginUnanswered,
+    /// Server: a client was refused that did not log in as it should. The client hears no reason.
+    Login(auth::Refusal),
     /// The control exchange ended before its time; who is at fault is in the value.
     Session(SessionError),
 }
@@ -111,6 +118,7 @@ impl Error {
             Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
             Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
             Self::Interrupted { .. } => ExitCode::Aborted,
+            Self::Login(_) | Self::LoginUnanswered => ExitCode::Authentication,
             Self::Session(error) => session_exit_code(error),
         }
     }
@@ -171,6 +179,15 @@ impl fmt::Display for Error {
             }
             Self::Interrupted { by: None } => f.write_str("interrupted"),
             Self::Interrupted { by: Some(by) } => write!(f, "interrupted by {by}"),
+            Self::Login(refusal) => {
+                write!(f, "{}: {refusal}", ServerError::new(error_number::AUTH))
+            }
+            Self::LoginUnanswered => write!(
+                f,
+                "{}: the server has the credentials and closed the connection, which is how many \
+                 iperf3 servers refuse them",
+                ServerError::new(error_number::AUTH)
+            ),
             Self::Session(error) => error.fmt(f),
         }
     }
@@ -187,7 +204,6 @@ impl From<ExitCode> for std::process::ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_core::protocol::code::ServerError;
     use linerate_core::test::{End, StreamId};
 
     #[test]

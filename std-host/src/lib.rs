@@ -43,6 +43,7 @@
 //! # }
 //! ```
 
+pub mod auth;
 pub mod cli;
 pub mod client;
 mod clock;

@@ -141,6 +141,8 @@ pub mod error_number {
     pub const TOS: i32 = 21;
     /// More bandwidth asked for than the server allows.
     pub const TOTAL_RATE: i32 = 27;
+    /// A server cannot read its users file; iperf3 since 3.16.
+    pub const USERS_FILE: i32 = 35;
     /// Longer test asked for than the server allows.
     pub const MAX_DURATION: i32 = 37;
     /// Datagrams asked for of a server with a file.

@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::examples::EXAMPLES;
-use super::{args, calibrate};
+use super::{args, auth, calibrate};
 use crate::error::ExitCode;
 
 /// Prints a script that teaches a shell to complete this program's options.
@@ -64,6 +64,7 @@ pub(super) fn manual(program: &str) -> io::Result<String> {
 /// The command with all its subcommands, as only these texts need it.
 fn whole(program: &str) -> clap::Command {
     args::command(program)
+        .subcommand(auth::AuthArgs::command().name(super::AUTH))
         .subcommand(calibrate::CalibrateArgs::command().name(super::CALIBRATE))
         .subcommand(CompletionsArgs::command().name(super::COMPLETIONS))
         .subcommand(ManArgs::command().name(super::MAN))

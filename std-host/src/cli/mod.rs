@@ -3,6 +3,7 @@
 //! the wording of limits equal iperf3 3.21; the help is our own.
 
 mod args;
+mod auth;
 mod calibrate;
 mod examples;
 mod generate;
@@ -22,6 +23,7 @@ use std::path::Path;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
+pub use auth::AuthConfig;
 pub use calibrate::CalibrateConfig;
 pub use output::{JsonStreamKind, OutputConfig};
 pub use process::ProcessConfig;
@@ -41,6 +43,8 @@ pub enum Command {
     Client(ClientConfig, OutputConfig, ProcessConfig),
     /// Serve tests.
     Server(ServerConfig, OutputConfig, ProcessConfig),
+    /// Make keys or users for a server's logins.
+    Auth(AuthConfig),
     /// Measure this host itself.
     Calibrate(CalibrateConfig),
 }
@@ -105,6 +109,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, Stop> {
 /// What stands for itself as the first word, instead of a role.
 fn subcommand(name: &str, words: &[OsString], program: &str) -> Result<Command, Stop> {
     match name {
+        AUTH => auth::parse(words, program).map(Command::Auth),
         CALIBRATE => {
             Ok(Command::Calibrate(words_of::<CalibrateArgs>(name, words, program)?.into()))
         }
@@ -163,10 +168,11 @@ fn version(program: &str) -> String {
     )
 }
 
+const AUTH: &str = "auth";
 const CALIBRATE: &str = "calibrate";
 const COMPLETIONS: &str = "completions";
 const MAN: &str = "man";
-const SUBCOMMANDS: [&str; 3] = [CALIBRATE, COMPLETIONS, MAN];
+const SUBCOMMANDS: [&str; 4] = [AUTH, CALIBRATE, COMPLETIONS, MAN];
 const DEFAULT_PROGRAM: &str = "linerate";
 /// Started under this name, the command prints what iperf3 would and nothing else.
 pub const IPERF3_PROGRAM: &str = "iperf3";

@@ -11,22 +11,31 @@ use linerate::report::{Progress, error_line};
 use linerate::system_info::system_info;
 use linerate_core::test::End;
 
-use super::{block_on, console, is_plain, signals};
+use super::{block_on, console, is_plain, password, signals};
 
 /// Runs the test and says how it ended.
 pub(crate) fn client(
-    config: ClientConfig,
+    mut config: ClientConfig,
     output: OutputConfig,
     _process: &ProcessConfig,
 ) -> ExitCode {
     for warning in output.warnings() {
         console::complain(&format!("warning: {warning}"));
     }
-    let ran = block_on(async { Ok(run(&config, &output).await) });
+    let ran = ask_password(&mut config)
+        .and_then(|()| block_on(async { Ok(run(&config, &output).await) }));
     ran.unwrap_or_else(|error| {
         console::complain(&error_line(&output.program, &error, End::Client));
         error.exit_code()
     })
+}
+
+/// A login's password is not on the command line, where other users would see it.
+fn ask_password(config: &mut ClientConfig) -> Result<(), Error> {
+    if let Some(credentials) = &mut config.credentials {
+        credentials.password = password::read()?;
+    }
+    Ok(())
 }
 
 async fn run(config: &ClientConfig, output: &OutputConfig) -> ExitCode {

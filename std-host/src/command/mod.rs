@@ -1,9 +1,11 @@
 //! Runs what the command line says and prints what the library tells. Everything that touches the
 //! terminal, signals or the exit code is here.
 
+mod auth;
 mod calibrate;
 mod client;
 mod console;
+mod password;
 mod server;
 mod signals;
 
@@ -12,6 +14,7 @@ use linerate::error::{Error, ExitCode};
 use linerate::system_info::allow_many_sockets;
 use tokio::runtime::Builder;
 
+pub(crate) use auth::auth;
 pub(crate) use calibrate::calibrate;
 pub(crate) use client::client;
 pub(crate) use console::exit_code;

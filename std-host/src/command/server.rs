@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use linerate::auth::Guest;
 use linerate::cli::{OutputConfig, ProcessConfig};
 use linerate::config::ServerConfig;
 use linerate::error::{Error, ExitCode};
@@ -135,6 +136,16 @@ impl ObserveTests for Tests {
     fn turned_away(&self, peer: SocketAddr, why: &str) {
         let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
         self.0.complain(&format!("{program}: {ip} was turned away: {why}"));
+    }
+
+    fn logged_in(&self, peer: SocketAddr, guest: &Guest) {
+        if self.0.output.verbose {
+            let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
+            let (user, behind) = (guest.user.escape_debug(), guest.behind_secs);
+            self.0.complain(&format!(
+                "{program}: {ip} logged in as \"{user}\", its clock is {behind} s behind"
+            ));
+        }
     }
 
     fn cannot_accept(&self, error: &io::Error) {

@@ -18,6 +18,27 @@ pub(super) fn listen(cancel: &Cancel, at_once: ExitCode) {
     });
 }
 
+/// Does something that must not be torn off by an interrupt, which is lost meanwhile.
+///
+/// # Errors
+/// The system's, when it hands out no signals.
+#[cfg(unix)]
+pub(super) fn without_interrupt<T>(work: impl FnOnce() -> T) -> std::io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _within = runtime.enter();
+    let _caught = signal(SignalKind::interrupt())?;
+    Ok(work())
+}
+
+/// Elsewhere an interrupt is a key like others to who reads them one by one.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub(super) fn without_interrupt<T>(work: impl FnOnce() -> T) -> std::io::Result<T> {
+    Ok(work())
+}
+
 /// The signals that ask a program to stop.
 #[cfg(unix)]
 struct Signals {

@@ -70,6 +70,11 @@ pub(crate) trait Backend {
     /// The settings are agreed: fills in what the connection's record did not know.
     fn on_agreed(&mut self, _session: &TestSession<Self>, _connection: &mut ConnectionRecord) {}
 
+    /// An error of the session in the words of this end.
+    fn explain(&self, error: SessionError) -> Error {
+        Error::Session(error)
+    }
+
     /// The test's clock runs.
     fn on_started(&mut self) {}
 
@@ -274,7 +279,10 @@ impl<'a, B: Backend> Driver<'a, B> {
         let error = match ending {
             Ending::Complete => None,
             Ending::Failed(SessionError::Interrupted) => Some(cancel.error()),
-            Ending::Failed(error) => Some(self.local_error.take().unwrap_or(Error::Session(error))),
+            Ending::Failed(error) => {
+                let explain = || self.backend.explain(error);
+                Some(self.local_error.take().unwrap_or_else(explain))
+            }
         };
         // Stock servers send it unasked once any client has asked.
         let output = self.connection.take_server_output();

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use linerate_core::protocol::code::{ServerError, error_number};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::session::{
     Admission, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
@@ -15,10 +16,10 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::Shared;
 use super::input::Input;
 use super::policy::session_config;
 use super::table::Place;
+use super::{ObserveTests, Shared};
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
@@ -42,6 +43,7 @@ pub(super) async fn host(
     visitor: Visitor,
     config: &ServerConfig,
     shared: &Arc<Shared>,
+    tests: &dyn ObserveTests,
     observer: &mut dyn Observer,
     cancel: &Cancel,
 ) -> bool {
@@ -68,10 +70,11 @@ pub(super) async fn host(
         cookie,
         peer,
         shared: shared.clone(),
+        tests,
         sender,
         options: None,
         place: None,
-        greeting: None,
+        waiting: None,
         connected: Vec::new(),
         was_accepted: &mut was_accepted,
     };
@@ -91,11 +94,12 @@ struct Host<'a> {
     cookie: Cookie,
     peer: SocketAddr,
     shared: Arc<Shared>,
+    tests: &'a dyn ObserveTests,
     sender: mpsc::UnboundedSender<Input>,
     options: Option<SocketOptions>,
     place: Option<Place>,
-    /// The task that takes UDP greetings.
-    greeting: Option<AbortHandle>,
+    /// The task that checks the login, or takes UDP greetings.
+    waiting: Option<AbortHandle>,
     /// The TCP streams that have come while others are missing, each with its order.
     connected: Vec<(u64, DataSocket)>,
     was_accepted: &'a mut bool,
@@ -104,11 +108,9 @@ struct Host<'a> {
 /// Bytes for a client's free texts: as much as its parameters may have.
 const TEXT_BYTES: usize = 8192;
 
-impl Backend for Host<'_> {
-    type Exchange = ServerExchange<MAX_STREAMS, TEXT_BYTES>;
-    type Input = Input;
-
-    fn prepare(&mut self, session: &TestSession<Self>) {
+impl Host<'_> {
+    /// Finds the test a place and gets ready for its streams.
+    fn make_room(&mut self, session: &TestSession<Self>) {
         let settings = session.settings();
         let options = SocketOptions::new(settings, session.text().congestion());
         let is_tcp = settings.protocol == Protocol::Tcp;
@@ -133,7 +135,28 @@ impl Backend for Host<'_> {
                 }
             }
         });
-        self.greeting = Some(greeting.abort_handle());
+        self.waiting = Some(greeting.abort_handle());
+    }
+}
+
+impl Backend for Host<'_> {
+    type Exchange = ServerExchange<MAX_STREAMS, TEXT_BYTES>;
+    type Input = Input;
+
+    /// Before a login has been checked the test takes no place, which others could need.
+    fn prepare(&mut self, session: &TestSession<Self>) {
+        if self.shared.gate.is_none() {
+            return self.make_room(session);
+        }
+        let (shared, sender, peer) = (self.shared.clone(), self.sender.clone(), self.peer.ip());
+        let token = session.text().auth_token().map(str::to_owned);
+        let checking = tokio::spawn(async move {
+            if let Some(gate) = &shared.gate {
+                // The test's own receiver lives as long as the test.
+                let _ = sender.send(Input::Judged(gate.admit(token, peer).await));
+            }
+        });
+        self.waiting = Some(checking.abort_handle());
     }
 
     fn on_input(
@@ -148,6 +171,15 @@ impl Backend for Host<'_> {
                 *self.was_accepted = self.place.is_some();
                 let accept = self.place.as_ref().map(|_| Admission::Accept);
                 session.handle_prepared(now, accept.unwrap_or(Admission::Busy));
+            }
+            (Input::Judged(Ok(guest)), _) => {
+                self.tests.logged_in(self.peer, &guest);
+                self.make_room(session);
+            }
+            (Input::Judged(Err(refusal)), _) => {
+                let error = ServerError::new(error_number::AUTH);
+                session.handle_prepared(now, Admission::Deny(error));
+                return Err(Error::Login(refusal));
             }
             (Input::Greeted(socket), _) => accept(session, sockets, now, socket),
             (Input::Connected(stream, order), Some(options)) => {
@@ -208,8 +240,8 @@ fn accept<'a>(
 
 impl Drop for Host<'_> {
     fn drop(&mut self) {
-        if let Some(greeting) = &self.greeting {
-            greeting.abort();
+        if let Some(waiting) = &self.waiting {
+            waiting.abort();
         }
     }
 }

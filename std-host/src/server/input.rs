@@ -2,6 +2,7 @@
 
 use tokio::net::TcpStream;
 
+use crate::auth::{Guest, Refusal};
 use crate::stream::DataSocket;
 
 /// One thing that comes.
@@ -11,6 +12,8 @@ pub(super) enum Input {
     Connected(TcpStream, u64),
     /// A UDP stream of this test.
     Greeted(DataSocket),
+    /// Its client may have a test, or may not.
+    Judged(Result<Guest, Refusal>),
     /// Its streams can come, or there is no place for it.
     Prepared,
 }

@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::auth::{Gate, Guest};
 use crate::config::{Family, ServerConfig};
 use crate::connect::{of_family, resolve};
 use crate::error::Error;
@@ -42,6 +43,8 @@ pub struct Server {
 struct Shared {
     table: Table,
     udp: UdpDoor,
+    /// Where clients have to log in.
+    gate: Option<Gate>,
 }
 
 /// Watches a server: makes the observer of each test, and hears of those who got none.
@@ -52,6 +55,9 @@ pub trait ObserveTests: Send + Sync {
     /// A connection was turned away before it became a test: whose, and why.
     fn turned_away(&self, _peer: SocketAddr, _why: &str) {}
 
+    /// A client may have its test because it logged in.
+    fn logged_in(&self, _peer: SocketAddr, _guest: &Guest) {}
+
     /// The system gives the server no more connections for now.
     fn cannot_accept(&self, _error: &std::io::Error) {}
 }
@@ -60,8 +66,10 @@ impl Server {
     /// Opens the port, TCP and UDP. Must be called within a tokio runtime with I/O and time.
     ///
     /// # Errors
-    /// [`Error::System`] when the port is taken or the address is not this machine's.
+    /// [`Error::System`] when the port is taken or the address is not this machine's,
+    /// [`Error::Usage`] when the files of its login cannot be used.
     pub async fn bind(config: ServerConfig) -> Result<Self, Error> {
+        let gate = config.login.as_ref().map(Gate::open).transpose()?;
         let listen = listen_address(&config).await?;
         let failed = |error| {
             let what = match &config.bind {
@@ -80,7 +88,7 @@ impl Server {
         })
         .map_err(failed)?;
         let table = Table::new(if config.one_off { 1 } else { MOST_TESTS });
-        Ok(Self { config, listener, shared: Arc::new(Shared { table, udp }) })
+        Ok(Self { config, listener, shared: Arc::new(Shared { table, udp, gate }) })
     }
 
     /// The port that is open, which the system chose if the configuration says 0.
@@ -166,7 +174,7 @@ impl Hosted {
                 let (config, cancel) = (self.config.clone(), cancel.clone());
                 self.running.spawn(async move {
                     let mut observer = tests.observe(visitor.test_number);
-                    host(visitor, &config, &shared, observer.as_mut(), &cancel).await
+                    host(visitor, &config, &shared, &*tests, observer.as_mut(), &cancel).await
                 });
             }
         }

@@ -356,6 +356,36 @@ fn under_its_iperf3_name_the_command_explains_nothing() {
 }
 
 #[test]
+fn auth_is_a_command_of_its_own() {
+    let parsed = |line: &str| parse_line(&format!("linerate {line}"));
+    let keys =
+        |bits, prefix: &str| Ok(Command::Auth(AuthConfig::Keys { bits, prefix: prefix.into() }));
+    let user = |file: Option<&str>| {
+        Ok(Command::Auth(AuthConfig::User { name: "mario".into(), file: file.map(Into::into) }))
+    };
+    assert_eq!(parsed("auth keys"), keys(2048, "linerate"));
+    assert_eq!(parsed("auth keys --bits 4096 --out lab"), keys(4096, "lab"));
+    assert_eq!(parsed("auth user mario"), user(None));
+    assert_eq!(parsed("auth user mario --file users.csv"), user(Some("users.csv")));
+    for line in ["auth -h", "auth --help", "auth keys --help", "auth user -h"] {
+        assert!(matches!(parsed(line), Err(Stop::Help(_))), "{line}");
+    }
+    let bad = [
+        ("auth", "auth: must be followed by keys or user"),
+        ("auth frob", "auth: must be followed by keys or user"),
+        ("auth user", "auth user: needs a value (NAME)"),
+        ("auth keys --bits 9", "--bits 9: the size of a key must be 1024 to 8192 bits"),
+        ("auth keys --bits -1", "--bits -1: the size of a key must be 1024 to 8192 bits"),
+        ("auth keys --out", "--out: needs a value (PREFIX)"),
+        ("auth user mario --frob", "--frob: unknown option"),
+    ];
+    for (line, message) in bad {
+        let usage = format!("linerate: parameter error - {message}");
+        assert_eq!(parsed(line), Err(Stop::Usage(usage)), "{line}");
+    }
+}
+
+#[test]
 fn calibrate_is_a_command_of_its_own() {
     let parsed = |words: &str| {
         let words = ["linerate"].into_iter().chain(words.split_whitespace());
