@@ -182,6 +182,37 @@ fn server_for_one_test_that_nobody_asks_for_ends_well() {
     drop(silent);
 }
 
+/// Who came in time may still become the test; attempts that follow each other keep no server alive.
+#[test]
+fn server_whose_patience_is_over_waits_for_nobody_new() {
+    let server = Server::start(Tool::Linerate, &["-1", "--idle-timeout", "1"]);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+    let mut early = Peer::connect(address).expect("the server listens");
+    early.follow(&honest_client()[..2]).expect("the server asks for parameters");
+    // Until the server's patience is over.
+    std::thread::sleep(Duration::from_millis(1500));
+    let late = run(Tool::Linerate, &server, "-t 1");
+    assert_eq!(late.code, Some(3), "{late}");
+    early.follow(&honest_client()[2..]).expect("it came in time");
+    assert_eq!(server.wait().expect("it has served its test").code, Some(0));
+
+    let server = Server::start(Tool::Linerate, &["-1", "--idle-timeout", "1"]);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+    let mut attempts = Vec::new();
+    for _ in 0..8 {
+        let Ok(mut attempt) = Peer::connect(address) else { break };
+        // Refused once the server's patience is over.
+        let _ = attempt.follow(&honest_client()[..2]);
+        attempts.push(attempt);
+        std::thread::sleep(Duration::from_millis(250));
+        if attempts.len() > 2 {
+            drop(attempts.remove(0));
+        }
+    }
+    drop(attempts);
+    assert_eq!(server.wait().expect("nobody became a test").code, Some(0));
+}
+
 #[test]
 fn idle_server_goes_on_and_does_not_end_a_test() {
     let mut server = Server::start(Tool::Linerate, &["--idle-timeout", "1"]);

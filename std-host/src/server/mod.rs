@@ -106,8 +106,12 @@ impl Server {
         let idle_timeout = config.idle_timeout.filter(|_| config.one_off);
         let idle_at = idle_timeout.map(|timeout| Instant::now() + timeout);
         let config = Arc::new(config);
-        let mut hosted = Hosted { config, shared, tests, running: JoinSet::new(), count: 0 };
+        let running = JoinSet::new();
+        let mut hosted = Hosted { config, shared, tests, running, is_closing: false, count: 0 };
         loop {
+            if hosted.is_closing && hosted.running.is_empty() {
+                return;
+            }
             let room_at = greetings.room_at();
             tokio::select! {
                 accepted = accept(&listener, room_at) => match accepted {
@@ -132,7 +136,7 @@ impl Server {
                         return;
                     }
                 }
-                () = idle(idle_at), if hosted.running.is_empty() => return,
+                () = idle(idle_at), if !hosted.is_closing => hosted.is_closing = true,
                 () = cancel.cancelled() => break,
             }
         }
@@ -149,6 +153,8 @@ struct Hosted {
     tests: Arc<dyn ObserveTests>,
     /// Each tells at its end whether its test was accepted.
     running: JoinSet<bool>,
+    /// Its patience is over: who is being set up may still become the test, nobody else.
+    is_closing: bool,
     count: u64,
 }
 
@@ -159,6 +165,7 @@ impl Hosted {
         match self.shared.table.admission(&cookie) {
             Admission::Stream => self.shared.table.hand_over(&cookie, stream, order),
             Admission::Late => refuse(&stream),
+            Admission::Control if self.is_closing => refuse(&stream),
             Admission::Control if self.shared.table.is_full() => {
                 refuse(&stream);
                 self.tests.turned_away(peer, "all places for tests are taken");
