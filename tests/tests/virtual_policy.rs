@@ -13,7 +13,7 @@ use linerate_core::units::BitsPerSec;
 use linerate_tests::link::model::LinkModel;
 use linerate_tests::virtual_time::law;
 use linerate_tests::virtual_time::pair::Pair;
-use linerate_tests::virtual_time::setup::Setup;
+use linerate_tests::virtual_time::setup::{Fault, Setup};
 
 const MS: u64 = NANOS_PER_SEC / 1000;
 const LATENCY_NS: u64 = 5 * MS;
@@ -223,5 +223,24 @@ fn a_client_that_keeps_to_the_limit_runs_to_its_end() {
         };
         let pair = run(setup, &label);
         law::check_complete(&pair, &label);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_end_its_test_is_ended_after_the_grace() {
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Bidirectional] {
+        let mut setup = sparse(direction);
+        setup.settings.omit_secs = 3;
+        setup.settings.limits.seconds = Some(5);
+        // Quiet data alone would not end it before.
+        setup.policy.seconds = Some(8);
+        let mut pair = Pair::new(setup);
+        pair.schedule(500 * MS, Fault::Block(End::Client, 100 * NANOS_PER_SEC));
+        pair.run(200 * NANOS_PER_SEC);
+        let over = failed(SessionError::TimedOut(Timer::TestLimit));
+        assert_eq!(pair.ending(End::Server), over, "{direction:?}");
+        // The omitted start, the time, and iperf3's 40 seconds.
+        let expected = (3 + 5 + 40) * NANOS_PER_SEC;
+        assert_eq!(measured_after(&pair, End::Server), expected, "{direction:?}");
     }
 }
