@@ -1,6 +1,7 @@
 //! A client: connects, then runs one test.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fmt, io};
@@ -29,7 +30,9 @@ use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
 use crate::error::{Error, words};
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Interval, Progress, TestEnd, TestStart, Warning};
-use crate::stream::{DataSocket, SocketOptions, connect_tcp, connect_udp};
+use crate::stream::{
+    DataFile, DataSocket, SocketOptions, connect_tcp, connect_udp, require_cpu, unusable_file,
+};
 use crate::sys;
 
 /// Everything that one test told.
@@ -89,6 +92,14 @@ async fn run(
     if let Some(name) = &config.congestion {
         check_congestion(name)?;
     }
+    if let Some(cpu) = config.affinity {
+        require_cpu(cpu)?;
+    }
+    let file = config.file.as_ref().map(|path| open_file(config, path)).transpose()?;
+    let mut settings = config.settings;
+    if let (Some(file), true) = (&file, config.end_is_default) {
+        settings.limits = file.limits(settings.direction, settings.limits);
+    }
     let login = config.credentials.as_ref().map(Login::new).transpose()?;
     let connecting =
         connect(&config.host, config.port, bind, config.family, config.connect_timeout);
@@ -102,7 +113,7 @@ async fn run(
     // Made late: a server takes it only for some seconds.
     let token = login.map(|login| login.token(SystemTime::now())).transpose()?;
     let session_config = SessionConfig {
-        settings: config.settings,
+        settings,
         text: ClientText {
             title: config.title.as_deref(),
             extra_data: config.extra_data.as_deref(),
@@ -142,7 +153,8 @@ async fn run(
     }
     let (inputs_sender, inputs) = mpsc::unbounded_channel();
     let options = SocketOptions::new(&settings, config.congestion.as_deref());
-    let backend = Dialler::new(config, &control, remote, cookie, options, inputs_sender)?;
+    let mut backend = Dialler::new(config, &control, remote, cookie, options, inputs_sender)?;
+    backend.file = file;
     let records = Records::new(connection, config.interval);
     Driver::new(session, backend, control, clock, inputs, records, recorder).run(cancel).await;
     Ok(())
@@ -159,6 +171,16 @@ fn check_congestion(name: &str) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+/// The file to send or to store in, which must be there before anybody is called.
+fn open_file(config: &ClientConfig, path: &Path) -> Result<DataFile, Error> {
+    if config.settings.protocol == Protocol::Udp {
+        let text = error_text::text(error_number::UDP_FILE).unwrap_or_default();
+        return Err(Error::Usage(format!("-F {}: {text}", path.display())));
+    }
+    let file = DataFile::new(path.to_owned(), End::Client, config.settings.direction);
+    file.map_err(|error| unusable_file(path, &error))
 }
 
 /// A session with room for the most streams is large, and moving it takes stack: it goes to the heap
@@ -192,6 +214,7 @@ struct Dialler<'a> {
     options: Arc<SocketOptions>,
     inputs: mpsc::UnboundedSender<Opened>,
     dialling: Option<AbortHandle>,
+    file: Option<DataFile>,
 }
 
 /// A stream was opened, or could not be.
@@ -222,6 +245,7 @@ impl<'a> Dialler<'a> {
             options: Arc::new(options),
             inputs,
             dialling: None,
+            file: None,
         })
     }
 }
@@ -242,6 +266,14 @@ impl<'a> Backend for Dialler<'a> {
             let _ = inputs.send(Opened(id, opened));
         });
         self.dialling = Some(dialling.abort_handle());
+    }
+
+    fn file(&self) -> Option<&DataFile> {
+        self.file.as_ref()
+    }
+
+    fn cpu(&self) -> Option<u16> {
+        self.config.affinity
     }
 
     fn on_input(

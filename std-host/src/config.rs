@@ -58,6 +58,8 @@ pub struct ClientConfig {
     pub affinity: Option<u16>,
     /// File to send, or to receive into (`-F`).
     pub file: Option<PathBuf>,
+    /// Nobody chose `settings.limits`: a file to send replaces them by its end.
+    pub end_is_default: bool,
     /// Who logs in, where the server asks for it.
     pub credentials: Option<Credentials>,
     /// What only SCTP has.
@@ -97,6 +99,7 @@ impl ClientConfig {
             control_keep_alive: KeepAlive::PROMPT,
             affinity: None,
             file: None,
+            end_is_default: true,
             credentials: None,
             sctp: SctpOptions::default(),
             settings: TestSettings::new(protocol),

@@ -40,6 +40,11 @@ pub enum Error {
         /// What the system said.
         message: String,
     },
+    /// All data streams broke, the last of them by an error of this end's system.
+    StreamsLost {
+        /// What the system said.
+        reason: String,
+    },
     /// This end was told to stop.
     Interrupted {
         /// By what, such as a signal, if that was said.
@@ -117,6 +122,7 @@ impl Error {
         match self {
             Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
             Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
+            Self::StreamsLost { .. } => ExitCode::Partial,
             Self::Interrupted { .. } => ExitCode::Aborted,
             Self::Login(_) | Self::LoginUnanswered => ExitCode::Authentication,
             Self::Session(error) => session_exit_code(error),
@@ -156,6 +162,7 @@ const fn session_exit_code(error: &SessionError) -> ExitCode {
         | SessionError::ControlClosed(_)
         | SessionError::TimedOut(_)
         | SessionError::StreamsLost
+        | SessionError::File { .. }
         | SessionError::Stream { .. } => ExitCode::Partial,
     }
 }
@@ -177,6 +184,7 @@ impl fmt::Display for Error {
                      {transport} port {port} does not: {message}"
                 )
             }
+            Self::StreamsLost { reason } => write!(f, "{}: {reason}", SessionError::StreamsLost),
             Self::Interrupted { by: None } => f.write_str("interrupted"),
             Self::Interrupted { by: Some(by) } => write!(f, "interrupted by {by}"),
             Self::Login(refusal) => {

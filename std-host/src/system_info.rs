@@ -28,6 +28,13 @@ pub fn allow_many_sockets() {
     crate::sys::raise_descriptor_limit();
 }
 
+/// Lets the calling thread, and all that it begins from then on, run on one CPU alone (`-A`); for a
+/// command that owns its process, and before its first test. A CPU that cannot be had is a test's
+/// business to say.
+pub fn run_on_cpu(cpu: u16) {
+    let _ = crate::sys::pin_thread(cpu);
+}
+
 fn line(words: [String; 5]) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -270,7 +270,8 @@ fn events_of(recording: &Recording, recorded: &Value) -> Vec<Progress> {
     }
     edit_end(&mut events, |end| {
         if recording.name == "tcp-file" {
-            end.file = Some(DiskFile { name: "payload.bin".into(), size_bytes: 1 << 20 });
+            let (name, role) = ("payload.bin".into(), end.streams[0].role);
+            end.file = Some(DiskFile { name, size_bytes: 1 << 20, role });
         }
         end.server_output =
             match (recorded.get("server_output_json"), recorded.get("server_output_text")) {

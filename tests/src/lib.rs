@@ -11,6 +11,7 @@
 //! | [`check`] | both documents of one test held against each other |
 //! | [`pair`] | one case between two tools, checked |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
+//! | [`folder`] | a scratch folder that goes with its test |
 //! | [`rows`] | many cases at once, but not too many |
 //! | [`link`] | what a network does to packets, in virtual time and between real programs |
 //! | `namespace` | networks of their own, on Linux |
@@ -21,6 +22,7 @@
 pub mod case;
 pub mod check;
 pub mod client;
+pub mod folder;
 pub mod fuzzing;
 pub mod link;
 #[cfg(target_os = "linux")]

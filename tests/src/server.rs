@@ -54,6 +54,11 @@ impl Server {
         self.port
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         self.process.is_running()

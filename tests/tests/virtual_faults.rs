@@ -215,6 +215,7 @@ fn random_fault(random: &mut Random) -> Fault {
             let event = random.pick(&[
                 StreamEvent::Connected,
                 StreamEvent::Failed { code: 104 },
+                StreamEvent::FileFailed { code: 28 },
                 StreamEvent::LimitReached,
                 StreamEvent::Closed,
                 StreamEvent::Closed,

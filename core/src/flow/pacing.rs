@@ -33,6 +33,12 @@ impl Pacer {
         self.due
     }
 
+    /// Bytes that the schedule has become due for since the next block's own time.
+    pub fn overdue_bytes(&self, now: Instant) -> u64 {
+        let late_ns = now.nanos_since(self.due).min(Self::CATCH_UP_NANOS);
+        late_ns.saturating_mul(self.bits_per_sec) / (8 * NANOS_PER_SEC)
+    }
+
     /// Notes that `bytes` left, and moves the schedule on by the time they take.
     pub fn handle_sent(&mut self, now: Instant, bytes: u64) {
         let floor = now.as_nanos().saturating_sub(Self::CATCH_UP_NANOS);
@@ -73,6 +79,14 @@ mod tests {
         // 12500 bytes are 100 ms of data. 50 ms late: the next is due as if nothing had happened.
         pacer.handle_sent(Instant::from_nanos(50 * MS), 12_500);
         assert_eq!(pacer.due().as_nanos(), 100 * MS);
+    }
+
+    #[test]
+    fn what_is_overdue_grows_with_lateness_up_to_a_second() {
+        let pacer = Pacer::new(Instant::from_nanos(MS), BitsPerSec(8_000_000));
+        for (at_ms, bytes) in [(0, 0), (1, 0), (3, 2000), (1001, 1_000_000), (9000, 1_000_000)] {
+            assert_eq!(pacer.overdue_bytes(Instant::from_nanos(at_ms * MS)), bytes, "{at_ms}");
+        }
     }
 
     #[test]

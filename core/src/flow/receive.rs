@@ -41,11 +41,13 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
     }
 
     /// Notes `bytes` of a TCP stream that were there at `now`. What is beyond the limit is not
-    /// counted.
-    pub fn handle_bytes(&mut self, now: Instant, bytes: u64) {
+    /// counted; returns how many were.
+    pub fn handle_bytes(&mut self, now: Instant, bytes: u64) -> u64 {
         self.leave_omit(now);
         self.arrived = Some(now);
-        self.bytes += self.take_of_limit(bytes);
+        let counted = self.take_of_limit(bytes);
+        self.bytes += counted;
+        counted
     }
 
     /// Notes one datagram that arrived at `now`; `len` is its length, of which `datagram` holds at
@@ -168,8 +170,8 @@ mod tests {
         flow.handle_bytes(at_ms(9), 5000);
         assert!(!flow.is_done());
         flow.handle_bytes(at_ms(10), 700);
-        flow.handle_bytes(at_ms(11), 700);
-        flow.handle_bytes(at_ms(12), 700);
+        assert_eq!(flow.handle_bytes(at_ms(11), 700), 300);
+        assert_eq!(flow.handle_bytes(at_ms(12), 700), 0);
         assert!(flow.is_done());
         assert_eq!(
             (flow.tally().bytes, flow.sample().omitted.map(|t| t.bytes)),

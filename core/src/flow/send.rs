@@ -22,7 +22,7 @@ pub enum Step {
         /// When to ask again.
         until: Instant,
     },
-    /// The limit is reached: nothing more is to be sent.
+    /// The limit is reached, or there is no more data: nothing more is to be sent.
     Done,
 }
 
@@ -39,6 +39,7 @@ pub struct SendFlow {
     /// Bytes of the running burst that have not left yet.
     burst_left: u64,
     limit_left: Option<u64>,
+    is_exhausted: bool,
     tally: Tally,
     omitted: Option<Tally>,
 }
@@ -56,16 +57,17 @@ impl SendFlow {
             burst_bytes: block_bytes * u64::from(plan.burst.max(1)),
             burst_left: 0,
             limit_left: plan.limit_bytes,
+            is_exhausted: false,
             tally: Tally::default(),
             omitted: None,
         }
     }
 
-    /// What to do at `now`.
+    /// What to do at `now`. A sender that has a rate and is late may send all that is due at once.
     pub fn poll_step(&mut self, now: Instant) -> Step {
         self.leave_omit(now);
         let limit = self.limit_left.filter(|_| self.omit_until.is_none()).unwrap_or(u64::MAX);
-        if limit == 0 {
+        if limit == 0 || self.is_exhausted {
             return Step::Done;
         }
         let Some(pacer) = &self.pacer else {
@@ -77,7 +79,10 @@ impl SendFlow {
             }
             self.burst_left = self.burst_bytes;
         }
-        Step::Send { bytes: self.burst_left.min(limit) }
+        // The bursts that follow the running one, as far as their own time has come.
+        let overdue = pacer.overdue_bytes(now) + self.burst_bytes - self.burst_left;
+        let more = overdue - overdue % self.burst_bytes;
+        Step::Send { bytes: (self.burst_left + more).min(limit) }
     }
 
     /// Notes that the network took `bytes` more of a TCP stream.
@@ -96,6 +101,11 @@ impl SendFlow {
         self.tally.blocks += count;
         self.tally.packets += count;
         self.advance(now, bytes);
+    }
+
+    /// Notes that what is sent comes from somewhere that has no more of it.
+    pub fn handle_source_end(&mut self) {
+        self.is_exhausted = true;
     }
 
     /// Writes the header of the datagram that will leave after `ahead` others that have not been
@@ -117,7 +127,11 @@ impl SendFlow {
     }
 
     fn advance(&mut self, now: Instant, bytes: u64) {
-        self.burst_left = self.burst_left.saturating_sub(bytes);
+        self.burst_left = match bytes.checked_sub(self.burst_left) {
+            None => self.burst_left - bytes,
+            // Beyond its end: what is left of the last burst that was begun.
+            Some(beyond) => (self.burst_bytes - beyond % self.burst_bytes) % self.burst_bytes,
+        };
         if let Some(pacer) = &mut self.pacer {
             pacer.handle_sent(now, bytes);
         }
@@ -219,6 +233,31 @@ mod tests {
         flow.poll_step(Instant::ZERO);
         flow.handle_sent(Instant::ZERO, 300);
         assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes: 700 });
+    }
+
+    #[test]
+    fn a_late_sender_may_send_all_that_is_due_in_whole_bursts() {
+        // 1000 bytes at 1 Mbit/s take 8 ms: by 20 ms, two more than the first are due.
+        for (burst, due, wait_ms) in [(1, 3000, 24), (2, 4000, 32)] {
+            let plan =
+                StreamPlan { bitrate: Some(BitsPerSec(1_000_000)), burst, ..plan(Protocol::Udp) };
+            let mut flow = SendFlow::new(Instant::ZERO, &plan);
+            assert_eq!(flow.poll_step(AT_MS(20)), Step::Send { bytes: due });
+            flow.handle_datagrams_sent(AT_MS(20), 1);
+            assert_eq!(flow.poll_step(AT_MS(20)), Step::Send { bytes: due - 1000 });
+            flow.handle_datagrams_sent(AT_MS(20), due / 1000 - 1);
+            assert_eq!(flow.poll_step(AT_MS(20)), Step::Wait { until: AT_MS(wait_ms) });
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_source_is_the_end_even_in_the_omitted_start() {
+        let plan = StreamPlan { omit_until: Some(AT_MS(10)), ..plan(Protocol::Tcp) };
+        let mut flow = SendFlow::new(Instant::ZERO, &plan);
+        flow.handle_sent(AT_MS(1), 700);
+        flow.handle_source_end();
+        assert_eq!(flow.poll_step(AT_MS(1)), Step::Done);
+        assert_eq!(flow.tally().bytes, 700);
     }
 
     #[test]

@@ -131,6 +131,8 @@ pub mod error_number {
     pub const MSS: i32 = 10;
     /// Omitted start out of range.
     pub const OMIT: i32 = 12;
+    /// The file to send or to store in cannot be used.
+    pub const FILE: i32 = 14;
     /// Burst out of range.
     pub const BURST: i32 = 15;
     /// No SCTP here.
@@ -141,12 +143,12 @@ pub mod error_number {
     pub const TOS: i32 = 21;
     /// More bandwidth asked for than the server allows.
     pub const TOTAL_RATE: i32 = 27;
+    /// A file cannot be moved by UDP.
+    pub const UDP_FILE: i32 = 34;
     /// A server cannot read its users file; iperf3 since 3.16.
     pub const USERS_FILE: i32 = 35;
     /// Longer test asked for than the server allows.
     pub const MAX_DURATION: i32 = 37;
-    /// Datagrams asked for of a server with a file.
-    pub const UDP_FILE: i32 = 34;
     /// The cookie did not come.
     pub const RECV_COOKIE: i32 = 106;
     /// An unknown control code.

@@ -14,6 +14,30 @@ impl fmt::Display for ServerError {
     }
 }
 
+/// Whether iperf3 adds the operating system's own words to the text of this number.
+pub const fn has_cause(number: i32) -> bool {
+    matches!(
+        number,
+        14 | 17
+            | 31..=33
+            | 36
+            | 100..=108
+            | 111..=118
+            | 122..=126
+            | 128..=130
+            | 132
+            | 133
+            | 135..=140
+            | 148
+            | 150..=153
+            | 155..=158
+            | 160
+            | 200..=206
+            | 300
+            | 301
+    )
+}
+
 /// The text of an error number, without the operating system's own words that iperf3 adds to some.
 pub const fn text(number: i32) -> Option<&'static str> {
     Some(match number {

@@ -38,6 +38,13 @@ pub enum SessionError {
     TimedOut(Timer),
     /// All data streams broke before the end; what they moved is measured and exchanged.
     StreamsLost,
+    /// The file behind a data stream failed in the middle of the test.
+    File {
+        /// Which stream.
+        id: StreamId,
+        /// The system's error number, zero if it gave none.
+        code: i32,
+    },
     /// A data stream could not be opened.
     Stream {
         /// Which.
@@ -121,6 +128,7 @@ impl fmt::Display for SessionError {
             Self::TimedOut(Timer::Silence) => Timer::Silence.fmt(f),
             Self::TimedOut(timer) => write!(f, "timed out: {timer}"),
             Self::StreamsLost => f.write_str("all data streams broke before the end of the test"),
+            Self::File { id, .. } => write!(f, "the file of stream {} failed", id.number()),
             Self::Stream { id, .. } => {
                 write!(f, "unable to connect stream {}", id.number())
             }

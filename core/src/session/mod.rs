@@ -103,6 +103,12 @@ pub enum StreamEvent {
     LimitReached,
     /// It broke or was closed by the peer in the middle of the test. The others go on.
     Closed,
+    /// The file that it reads or writes failed; `code` is the system's error number, zero if it gave
+    /// none. The test ends, since what it was to move is not complete.
+    FileFailed {
+        /// The system's error number.
+        code: i32,
+    },
 }
 
 /// What the person or program that runs this end wants.

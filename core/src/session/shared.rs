@@ -32,7 +32,8 @@ pub struct Shared<const N: usize> {
     pub(super) began: Option<Instant>,
     next_interval: Instant,
     pub(super) stopping: Option<Conclusion>,
-    streams_lost: bool,
+    /// What a test that exchanges its results fails with all the same.
+    incomplete: Option<SessionError>,
     /// What the receivers of a test by an amount are waiting for.
     pub(super) awaited: Option<Awaited>,
     /// Server: the rate of the test against what is allowed.
@@ -103,7 +104,7 @@ impl<const N: usize> Shared<N> {
             began: None,
             next_interval: Instant::ZERO,
             stopping: None,
-            streams_lost: false,
+            incomplete: None,
             awaited: None,
             rate: None,
         }
@@ -225,17 +226,30 @@ impl<const N: usize> Shared<N> {
     pub(super) fn on_running_stream(&mut self, now: Instant, id: StreamId, event: StreamEvent) {
         let state = match event {
             StreamEvent::LimitReached => StreamState::LimitReached,
-            StreamEvent::Closed | StreamEvent::Failed { .. } => StreamState::Closed,
+            StreamEvent::Closed | StreamEvent::Failed { .. } | StreamEvent::FileFailed { .. } => {
+                StreamState::Closed
+            }
             StreamEvent::Connected => return,
         };
         self.accounts.set_state(id, state);
         if self.stopping.is_some() {
             return;
         }
-        if let (End::Server, StreamEvent::Failed { code }) = (self.end, event) {
-            // The client's connection is open; it cannot know that nobody serves it.
-            let told = ServerError { number: error_number::CREATE_STREAM, errno: code };
-            return self.fail(SessionError::Stream { id, code }, Parting::Error(told));
+        match (self.end, event) {
+            (End::Server, StreamEvent::Failed { code }) => {
+                // The client's connection is open; it cannot know that nobody serves it.
+                let told = ServerError { number: error_number::CREATE_STREAM, errno: code };
+                return self.fail(SessionError::Stream { id, code }, Parting::Error(told));
+            }
+            (End::Server, StreamEvent::FileFailed { code }) => {
+                let told = ServerError { number: error_number::FILE, errno: code };
+                return self.fail(SessionError::File { id, code }, Parting::Error(told));
+            }
+            (End::Client, StreamEvent::FileFailed { code }) => {
+                self.incomplete = Some(SessionError::File { id, code });
+                return self.stop(Conclusion::Results);
+            }
+            _ => {}
         }
         let streams = || self.accounts.streams().iter();
         let senders = || streams().filter(|s| s.role() == Role::Sender);
@@ -247,11 +261,12 @@ impl<const N: usize> Shared<N> {
         match self.end {
             End::Client if all_sent || all_here => self.stop(Conclusion::Results),
             End::Client if none_left => {
-                self.streams_lost = true;
+                self.incomplete = Some(SessionError::StreamsLost);
                 self.stop(Conclusion::Results);
             }
             End::Server if none_left && self.awaited.is_some() => self.stop(Conclusion::Results),
-            End::Server if none_left => self.await_step(now),
+            // A sender that has no more data is content to wait for the client's word.
+            End::Server if none_left && !senders().any(has_all) => self.await_step(now),
             _ => {}
         }
     }
@@ -295,8 +310,10 @@ impl<const N: usize> Shared<N> {
         self.samples_wanted.clear();
         self.act(Action::CloseStreams);
         self.act(Action::CloseControl);
-        let is_cut_short = self.streams_lost && ending == Ending::Complete;
-        let ending = if is_cut_short { Ending::Failed(SessionError::StreamsLost) } else { ending };
+        let ending = match (ending, self.incomplete) {
+            (Ending::Complete, Some(error)) => Ending::Failed(error),
+            _ => ending,
+        };
         self.tell(Event::Finished(ending));
     }
 

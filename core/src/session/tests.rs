@@ -506,6 +506,43 @@ fn a_server_that_cannot_run_a_stream_tells_its_client() {
 }
 
 #[test]
+fn a_file_that_fails_ends_the_test_with_what_was_measured() {
+    let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 2), None, None);
+    pair.run_to_running();
+    pair.server.handle_stream(pair.now, STREAM, StreamEvent::FileFailed { code: 28 });
+    pair.run();
+    let failed = SessionError::File { id: STREAM, code: 28 };
+    assert_eq!(pair.ending("server"), Some(Ending::Failed(failed)));
+    let told = ServerError { number: error_number::FILE, errno: 28 };
+    let refused = SessionError::Refused(Refusal::Error(told));
+    assert_eq!(pair.ending("client"), Some(Ending::Failed(refused)));
+
+    let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 2), None, None);
+    pair.run_to_running();
+    pair.client.handle_stream(pair.now, STREAM, StreamEvent::FileFailed { code: 5 });
+    pair.run();
+    let failed = SessionError::File { id: STREAM, code: 5 };
+    assert_eq!(pair.ending("client"), Some(Ending::Failed(failed)));
+    assert_eq!(pair.ending("server"), Some(Ending::Complete));
+}
+
+#[test]
+fn a_server_that_has_no_more_to_send_waits_for_its_client() {
+    let mut settings = settings(Protocol::Tcp, Direction::Reverse, 1);
+    settings.limits = Limits { seconds: Some(3600), ..Limits::default() };
+    for (event, waits_for) in [
+        (StreamEvent::LimitReached, Some(Timer::TestLimit)),
+        (StreamEvent::Closed, Some(Timer::Step)),
+    ] {
+        let mut pair = Pair::new(settings, None, None);
+        pair.run_to_running();
+        pair.server.handle_stream(pair.now, STREAM, event);
+        let _ = outputs(&mut pair.server);
+        assert_eq!(pair.server.poll_timeout().map(|(timer, _)| timer), waits_for, "{event:?}");
+    }
+}
+
+#[test]
 fn a_client_ends_a_test_that_has_no_streams_left() {
     for direction in [Direction::Forward, Direction::Reverse, Direction::Bidirectional] {
         let mut settings = settings(Protocol::Tcp, direction, 2);

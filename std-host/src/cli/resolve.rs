@@ -83,6 +83,8 @@ fn client(host: &str, args: Args, typed: &Typed<'_>) -> Result<ClientConfig, Pro
     config.affinity = common.affinity.map(|affinity| affinity.own);
     config.credentials = credentials;
     config.sctp = SctpOptions { bind: common.xbind, streams: client.nstreams };
+    config.end_is_default =
+        client.time.is_none() && limits.bytes.is_none() && limits.blocks.is_none();
     config.block_from_path = protocol == Protocol::Udp && length.is_none();
     config.title = client.title;
     config.extra_data = client.extra_data;

@@ -8,7 +8,7 @@ use linerate::observe::Cancel;
 use linerate::report::json::{JsonOptions, JsonReport, to_document_string};
 use linerate::report::text::{TextOptions, TextReport};
 use linerate::report::{Progress, error_line};
-use linerate::system_info::system_info;
+use linerate::system_info::{run_on_cpu, system_info};
 use linerate_core::test::End;
 
 use super::{block_on, console, is_plain, password, signals};
@@ -22,6 +22,7 @@ pub(crate) fn client(
     for warning in output.warnings() {
         console::complain(&format!("warning: {warning}"));
     }
+    config.affinity.into_iter().for_each(run_on_cpu);
     let ran = ask_password(&mut config)
         .and_then(|()| block_on(async { Ok(run(&config, &output).await) }));
     ran.unwrap_or_else(|error| {

@@ -15,7 +15,7 @@ use linerate::report::json::{JsonOptions, JsonReport, to_document_string};
 use linerate::report::text::{TextOptions, TextReport, banner};
 use linerate::report::{Progress, ServerOutput, error_line};
 use linerate::server::{ObserveTests, Server};
-use linerate::system_info::system_info;
+use linerate::system_info::{run_on_cpu, system_info};
 use linerate_core::session::SessionError;
 use linerate_core::test::End;
 
@@ -30,6 +30,7 @@ pub(crate) fn server(
     for warning in output.warnings() {
         console::complain(&format!("warning: {warning}"));
     }
+    config.affinity.into_iter().for_each(run_on_cpu);
     let served = block_on(serve(config, output.clone()));
     match served {
         Ok(()) => ExitCode::Success,

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::json::server_output_member;
 use crate::report::{Connection as ConnectionRecord, Progress, ServerOutput, Warning};
-use crate::stream::{DataSocket, Payload, Streams};
+use crate::stream::{DataFile, DataSocket, Handling, News, Streams};
 use crate::sys;
 use connection::Connection;
 pub(crate) use connection::prepare;
@@ -78,6 +78,16 @@ pub(crate) trait Backend {
     /// The test's clock runs.
     fn on_started(&mut self) {}
 
+    /// The file behind this end's data.
+    fn file(&self) -> Option<&DataFile> {
+        None
+    }
+
+    /// The CPU that the streams are to run on.
+    fn cpu(&self) -> Option<u16> {
+        None
+    }
+
     /// Other tests that run on this end.
     fn concurrent_tests(&self) -> u32 {
         0
@@ -94,8 +104,8 @@ pub(crate) struct Driver<'a, B: Backend> {
     connection: Connection,
     clock: Clock,
     inputs: mpsc::UnboundedReceiver<B::Input>,
-    stream_events: mpsc::UnboundedReceiver<(StreamId, StreamEvent)>,
-    stream_events_sender: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
+    stream_news: mpsc::UnboundedReceiver<News>,
+    stream_news_sender: mpsc::UnboundedSender<News>,
     sockets: Vec<DataSocket>,
     streams: Option<Streams>,
     samples: VecDeque<(Instant, Vec<Sample>, CpuTimes)>,
@@ -104,6 +114,8 @@ pub(crate) struct Driver<'a, B: Backend> {
     collects_output: bool,
     /// This end's fault, which the session knows only as a failed stream.
     local_error: Option<Error>,
+    /// What broke the last stream that broke.
+    lost_by: Option<String>,
     ended: bool,
 }
 
@@ -117,15 +129,15 @@ impl<'a, B: Backend> Driver<'a, B> {
         records: Records,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        let (stream_events_sender, stream_events) = mpsc::unbounded_channel();
+        let (stream_news_sender, stream_news) = mpsc::unbounded_channel();
         Self {
             session,
             backend,
             connection: Connection::new(control),
             clock,
             inputs,
-            stream_events,
-            stream_events_sender,
+            stream_news,
+            stream_news_sender,
             sockets: Vec::new(),
             streams: None,
             samples: VecDeque::new(),
@@ -133,6 +145,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             observer,
             collects_output: false,
             local_error: None,
+            lost_by: None,
             ended: false,
         }
     }
@@ -154,12 +167,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                         self.local_error = Some(error);
                     }
                 }
-                Some((id, event)) = self.stream_events.recv() => {
-                    if event == StreamEvent::Closed {
-                        self.tell(Progress::Warning(Warning::StreamLost { id }));
-                    }
-                    self.session.handle_stream(self.clock.now(), id, event);
-                }
+                Some(news) = self.stream_news.recv() => self.on_stream(&news),
                 () = sleep_until(deadline) => self.session.handle_timeout(self.clock.now()),
                 () = cancel.cancelled(), if !interrupted => {
                     interrupted = true;
@@ -233,19 +241,27 @@ impl<'a, B: Backend> Driver<'a, B> {
             self.tell(Progress::Warning(warning));
         }
         let settings = self.session.settings();
-        let payload = if settings.repeating_payload { Payload::Digits } else { Payload::Random };
+        let file = self.backend.file();
+        self.records.file = file.cloned();
+        let peer_is_stock = self.session.extension().is_none();
+        let handling = Handling::new(settings, file.cloned(), self.backend.cpu(), peer_is_stock);
         let plan = |index| self.session.plan(StreamId::from_index(index));
         let plans = (0..sockets.len()).filter_map(plan).collect();
-        let events = self.stream_events_sender.clone();
-        match Streams::start(sockets, plans, self.clock, payload, events) {
-            Ok(streams) => self.streams = Some(streams),
+        let news = self.stream_news_sender.clone();
+        match Streams::start(sockets, plans, self.clock, handling, news) {
+            Ok(mut streams) => {
+                for warning in streams.take_warnings() {
+                    self.tell(Progress::Warning(warning));
+                }
+                self.streams = Some(streams);
+            }
             Err(error) => {
                 self.local_error = Some(Error::system("cannot start the data streams", &error));
-                let code = error.raw_os_error().unwrap_or(0);
+                let event = StreamEvent::Failed { code: error.raw_os_error().unwrap_or(0) };
                 let lost = (0..self.session.settings().stream_count()).map(StreamId::from_index);
                 for id in lost {
                     let _own_receiver_lives =
-                        self.stream_events_sender.send((id, StreamEvent::Failed { code }));
+                        self.stream_news_sender.send(News { id, event, error: None });
                 }
             }
         }
@@ -279,16 +295,36 @@ impl<'a, B: Backend> Driver<'a, B> {
         let error = match ending {
             Ending::Complete => None,
             Ending::Failed(SessionError::Interrupted) => Some(cancel.error()),
-            Ending::Failed(error) => {
-                let explain = || self.backend.explain(error);
-                Some(self.local_error.take().unwrap_or_else(explain))
-            }
+            Ending::Failed(error) => Some(match (self.local_error.take(), self.lost_by.take()) {
+                (Some(local), _) => local,
+                (None, Some(reason)) if error == SessionError::StreamsLost => {
+                    Error::StreamsLost { reason }
+                }
+                (None, _) => self.backend.explain(error),
+            }),
         };
         // Stock servers send it unasked once any client has asked.
         let output = self.connection.take_server_output();
         let output = output.filter(|_| self.session.settings().server_output);
         let end = self.records.end(&self.session, output, error);
         self.tell(Progress::Ended(end));
+    }
+
+    /// A stream broke, failed or has nothing more to do.
+    fn on_stream(&mut self, news: &News) {
+        let &News { id, event, .. } = news;
+        match (event, &news.error) {
+            (StreamEvent::Closed, error) => {
+                let reason = error.as_ref().map(|error| self.records.reason(error));
+                self.lost_by.clone_from(&reason);
+                self.tell(Progress::Warning(Warning::StreamLost { id, reason }));
+            }
+            (StreamEvent::FileFailed { .. }, Some(error)) => {
+                self.local_error = Some(self.records.file_error(error));
+            }
+            _ => {}
+        }
+        self.session.handle_stream(self.clock.now(), id, event);
     }
 
     fn on_control(&mut self, arrived: connection::Arrived) {

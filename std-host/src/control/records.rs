@@ -1,5 +1,6 @@
 //! Makes the records of a report from what a session and its sockets know.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,17 +9,18 @@ use linerate_core::session::{Exchange, Session};
 use linerate_core::test::{End, Protocol, StreamId};
 
 use super::MAX_STREAMS;
-use crate::error::Error;
+use crate::error::{Error, words};
 use crate::report::{
     Connection, Interval, ServerOutput, SocketBuffers, StreamStart, TestEnd, TestStart, Warning,
 };
-use crate::stream::DataSocket;
+use crate::stream::{DataFile, DataSocket};
 
 /// What the records need beyond the session.
 #[derive(Debug)]
 pub(crate) struct Records {
     pub(super) connection: Connection,
     pub(super) local_congestion: Option<String>,
+    pub(super) file: Option<DataFile>,
     interval: Option<Duration>,
     streams: Vec<StreamStart>,
     buffers: SocketBuffers,
@@ -29,6 +31,7 @@ impl Records {
         Self {
             connection,
             local_congestion: None,
+            file: None,
             interval,
             streams: Vec::new(),
             buffers: SocketBuffers::default(),
@@ -61,10 +64,6 @@ impl Records {
         let Some(first) = sockets.first() else { return Vec::new() };
         let mut warnings = first.warnings().to_vec();
         let settings = session.settings();
-        if settings.zero_copy {
-            let reason = "data is copied once, as without it".into();
-            warnings.push(Warning::Unsupported { option: "-Z", reason });
-        }
         if settings.protocol == Protocol::Udp
             && self.connection.end == End::Client
             && let Some(mtu) = first.path_mtu()
@@ -73,10 +72,33 @@ impl Records {
             let fits_bytes = mtu.saturating_sub(headers);
             if settings.block_bytes > fits_bytes {
                 let datagram_bytes = settings.block_bytes;
-                warnings.push(Warning::DatagramAboveMtu { datagram_bytes, fits_bytes });
+                let may_fragment = !settings.dont_fragment || first.peer().is_ipv6();
+                let warning =
+                    Warning::DatagramAboveMtu { datagram_bytes, fits_bytes, may_fragment };
+                warnings.push(warning);
             }
         }
         warnings
+    }
+
+    /// Why a stream broke.
+    pub(super) fn reason(&self, error: &io::Error) -> String {
+        let words = words(error);
+        match self.connection.settings {
+            Some(settings) if settings.dont_fragment && is_too_long(error) => {
+                let bytes = settings.block_bytes;
+                format!(
+                    "{words}: -l {bytes} does not fit one packet, and --dont-fragment forbids more"
+                )
+            }
+            _ => words,
+        }
+    }
+
+    /// What an error of the file behind the streams is.
+    pub(super) fn file_error(&self, error: &io::Error) -> Error {
+        let name = self.file.as_ref().map(DataFile::record).map(|file| file.name);
+        Error::system(format!("-F {}", name.unwrap_or_default()), error)
     }
 
     pub(super) fn start<E: Exchange<MAX_STREAMS>>(
@@ -122,11 +144,18 @@ impl Records {
             remote_congestion: remote
                 .and_then(|remote| remote.congestion.as_ref())
                 .map(|name| name.as_str().to_owned()),
-            file: None,
+            file: self.file.as_ref().map(DataFile::record),
             server_output,
             error,
         })
     }
+}
+
+fn is_too_long(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return error.raw_os_error() == Some(libc::EMSGSIZE);
+    #[cfg(not(unix))]
+    return error.raw_os_error() == Some(10040); // WSAEMSGSIZE
 }
 
 /// IP and UDP headers before the payload of a datagram, bytes, without options.

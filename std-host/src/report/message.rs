@@ -1,12 +1,14 @@
 //! What a person is told on the error stream and in the documents' `error` key: one sentence each,
 //! with iperf3's words where scripts look for them, and always the option and the values at fault.
 
+use std::io;
+
 use linerate_core::protocol::error_text;
-use linerate_core::session::SessionError;
+use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::End;
 
 use super::Warning;
-use crate::error::Error;
+use crate::error::{Error, words};
 
 /// The line for the error stream, without its newline: `linerate: error - TEXT`. `program` is the
 /// name that the program was started under, `end` what it runs as.
@@ -38,12 +40,17 @@ pub fn warning_text(warning: &Warning) -> String {
         Warning::DefaultUdpRate => "UDP without -b sends only 1 Mbit/s, which says little about \
             the path: give -b RATE, or -b 0 for as fast as possible"
             .into(),
-        Warning::DatagramAboveMtu { datagram_bytes, fits_bytes } => {
+        Warning::DatagramAboveMtu { datagram_bytes, fits_bytes, may_fragment } => {
             let packets = fragments(*datagram_bytes, *fits_bytes);
+            let so = match may_fragment {
+                true => format!(
+                    "each datagram travels as {packets} fragments and is lost with any of them"
+                ),
+                false => "none can be sent with --dont-fragment".into(),
+            };
             format!(
                 "-l {datagram_bytes} does not fit one packet of this path: {datagram_bytes} > \
-                 {fits_bytes} bytes, so each datagram travels as {packets} fragments and is lost \
-                 with any of them; -l {fits_bytes} is the largest that fits"
+                 {fits_bytes} bytes, so {so}; -l {fits_bytes} is the largest that fits"
             )
         }
         Warning::BufferClamped { asked, got, limit } => {
@@ -54,8 +61,11 @@ pub fn warning_text(warning: &Warning) -> String {
         Warning::Unsupported { option, reason } => {
             format!("{option} has no effect here: {reason}")
         }
-        Warning::StreamLost { id } => {
+        Warning::StreamLost { id, reason: None } => {
             format!("stream {} broke, the others go on", id.number())
+        }
+        Warning::StreamLost { id, reason: Some(reason) } => {
+            format!("stream {} broke, the others go on: {reason}", id.number())
         }
     }
 }
@@ -71,6 +81,12 @@ fn error_text(error: &Error, end: End) -> String {
         }
         Error::Session(SessionError::ControlClosed(phase)) if end == End::Server => {
             format!("the client has unexpectedly closed the connection while {phase}")
+        }
+        // The number is the server's system's; of the same kind, most likely, as in iperf3.
+        Error::Session(SessionError::Refused(Refusal::Error(told)))
+            if told.errno > 0 && error_text::has_cause(told.number) =>
+        {
+            format!("{told}: {}", words(&io::Error::from_raw_os_error(told.errno)))
         }
         Error::Connect { .. } => {
             let iperf3 = error_text::text(CONNECT).unwrap_or("unable to connect to server");
@@ -114,7 +130,8 @@ const CONNECT: i32 = 103;
 
 #[cfg(test)]
 mod tests {
-    use linerate_core::session::{Phase, Refusal};
+    use linerate_core::protocol::code::ServerError;
+    use linerate_core::session::Phase;
     use linerate_core::test::StreamId;
 
     use super::*;
@@ -174,20 +191,33 @@ mod tests {
         assert_eq!(error_value(&gone, End::Server), "the client has terminated");
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_servers_reason_is_told_where_iperf3_tells_it() {
+        for (number, errno, text) in [
+            (14, libc::ENOENT, "unable to open -F file: No such file or directory"),
+            (14, 0, "unable to open -F file"),
+            (6, libc::ENOENT, "invalid number of parallel streams (min = 1, max = 128)"),
+        ] {
+            let refusal = Refusal::Error(ServerError { number, errno });
+            let error = Error::Session(SessionError::Refused(refusal));
+            assert_eq!(error_value(&error, End::Client), text);
+        }
+    }
+
+    fn above_mtu(datagram_bytes: u32, may_fragment: bool) -> Warning {
+        Warning::DatagramAboveMtu { datagram_bytes, fits_bytes: 1472, may_fragment }
+    }
+
     #[test]
     fn warnings_name_the_option_and_the_values() {
         for (warning, words) in [
             (Warning::DefaultUdpRate, &["-b", "1 Mbit/s"][..]),
             // 2000 + 8 bytes in packets of 1472 + 8 make two.
-            (
-                Warning::DatagramAboveMtu { datagram_bytes: 2000, fits_bytes: 1472 },
-                &["-l 2000", "2000 > 1472", "2 fragments", "-l 1472"],
-            ),
+            (above_mtu(2000, true), &["-l 2000", "2000 > 1472", "2 fragments", "-l 1472"]),
             // 32768 + 8 bytes in packets of 1480 make 23.
-            (
-                Warning::DatagramAboveMtu { datagram_bytes: 32_768, fits_bytes: 1472 },
-                &["23 fragments"],
-            ),
+            (above_mtu(32_768, true), &["23 fragments"]),
+            (above_mtu(2000, false), &["2000 > 1472", "--dont-fragment"]),
             (
                 Warning::BufferClamped { asked: 8 << 20, got: 425_984, limit: "net.core.rmem_max" },
                 &["-w", "8388608", "425984", "net.core.rmem_max"],
@@ -196,7 +226,11 @@ mod tests {
                 Warning::Unsupported { option: "-Z", reason: "no sendfile".into() },
                 &["-Z", "no sendfile"],
             ),
-            (Warning::StreamLost { id: StreamId::from_index(1) }, &["stream 3"]),
+            (Warning::StreamLost { id: StreamId::from_index(1), reason: None }, &["stream 3"]),
+            (
+                Warning::StreamLost { id: StreamId::from_index(0), reason: Some("reset".into()) },
+                &["stream 1", "reset"],
+            ),
         ] {
             let text = warning_text(&warning);
             for word in words {

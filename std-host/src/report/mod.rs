@@ -169,6 +169,8 @@ pub struct DiskFile {
     pub name: String,
     /// Its size at the end of the test, bytes.
     pub size_bytes: u64,
+    /// What the streams do that send it or store in it.
+    pub role: Role,
 }
 
 /// The server's report as it sent it with its results.
@@ -186,12 +188,14 @@ pub enum ServerOutput {
 pub enum Warning {
     /// UDP without a rate runs at 1 Mbit/s, which measures nothing.
     DefaultUdpRate,
-    /// Datagrams will be cut into fragments on the way.
+    /// Datagrams will be cut into fragments on the way, or not leave at all.
     DatagramAboveMtu {
         /// Datagram payload, bytes.
         datagram_bytes: u32,
         /// Largest payload that fits one packet of the path.
         fits_bytes: u32,
+        /// Fragments are allowed (no `--dont-fragment`).
+        may_fragment: bool,
     },
     /// The system gave a smaller socket buffer than `-w` asked for.
     BufferClamped {
@@ -213,6 +217,8 @@ pub enum Warning {
     StreamLost {
         /// Which.
         id: StreamId,
+        /// What the system said; none if the peer just closed it.
+        reason: Option<String>,
     },
 }
 

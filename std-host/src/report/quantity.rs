@@ -90,6 +90,11 @@ pub(super) fn percentage(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
+/// A part of a file in whole percent; of an empty one, as in iperf3, everything was moved.
+pub(super) fn file_percentage(part: u64, whole: u64) -> u64 {
+    if whole == 0 { 100 } else { percentage(part, whole) as u64 }
+}
+
 fn adaptive(value: f64, step: f64, words: &[&str; 5]) -> String {
     let mut value = value;
     let mut power = 0;

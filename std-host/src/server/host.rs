@@ -1,5 +1,6 @@
 //! One test of a server, from its cookie to its end.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -9,7 +10,7 @@ use linerate_core::protocol::cookie::Cookie;
 use linerate_core::session::{
     Admission, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
 };
-use linerate_core::test::{End, Protocol};
+use linerate_core::test::{End, Protocol, TestSettings};
 use linerate_core::time::Instant;
 use socket2::SockRef;
 use tokio::net::TcpStream;
@@ -26,7 +27,9 @@ use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Progress};
-use crate::stream::{DataSocket, SocketOptions, adopt_tcp};
+use crate::stream::{
+    DataFile, DataSocket, SocketOptions, adopt_tcp, check_cpu, unusable_cpu, unusable_file,
+};
 use crate::sys;
 
 /// A client that has said its cookie.
@@ -76,6 +79,8 @@ pub(super) async fn host(
         place: None,
         waiting: None,
         connected: Vec::new(),
+        file: None,
+        cpu: None,
         was_accepted: &mut was_accepted,
     };
     let records = Records::new(connection, config.interval);
@@ -102,6 +107,8 @@ struct Host<'a> {
     waiting: Option<AbortHandle>,
     /// The TCP streams that have come while others are missing, each with its order.
     connected: Vec<(u64, DataSocket)>,
+    file: Option<DataFile>,
+    cpu: Option<u16>,
     was_accepted: &'a mut bool,
 }
 
@@ -112,6 +119,10 @@ impl Host<'_> {
     /// Finds the test a place and gets ready for its streams.
     fn make_room(&mut self, session: &TestSession<Self>) {
         let settings = session.settings();
+        if let Err((told, error)) = self.equip(settings) {
+            let _ = self.sender.send(Input::Unfit(told, error));
+            return;
+        }
         let options = SocketOptions::new(settings, session.text().congestion());
         let is_tcp = settings.protocol == Protocol::Tcp;
         self.place = self.shared.table.enter(self.cookie, is_tcp.then(|| self.sender.clone()));
@@ -172,6 +183,10 @@ impl Backend for Host<'_> {
                 let accept = self.place.as_ref().map(|_| Admission::Accept);
                 session.handle_prepared(now, accept.unwrap_or(Admission::Busy));
             }
+            (Input::Unfit(told, error), _) => {
+                session.handle_prepared(now, Admission::Deny(told));
+                return Err(error);
+            }
             (Input::Judged(Ok(guest)), _) => {
                 self.tests.logged_in(self.peer, &guest);
                 self.make_room(session);
@@ -220,8 +235,43 @@ impl Backend for Host<'_> {
         }
     }
 
+    fn file(&self) -> Option<&DataFile> {
+        self.file.as_ref()
+    }
+
+    fn cpu(&self) -> Option<u16> {
+        self.cpu
+    }
+
     fn concurrent_tests(&self) -> u32 {
         self.place.as_ref().map_or(0, Place::others_running)
+    }
+}
+
+impl Host<'_> {
+    /// Gets the CPU and the file for the streams of a test, or says why it cannot be: what to tell the
+    /// client, and this end's own words.
+    fn equip(&mut self, settings: &TestSettings) -> Result<(), (ServerError, Error)> {
+        let told = |number, error: &io::Error| ServerError {
+            number,
+            errno: error.raw_os_error().unwrap_or(0),
+        };
+        if let Some(cpu) = settings.server_affinity {
+            match check_cpu(cpu) {
+                Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+                    let told = told(error_number::AFFINITY, &error);
+                    return Err((told, unusable_cpu(cpu, &error)));
+                }
+                _ => {}
+            }
+        }
+        self.cpu = settings.server_affinity.or(self.shared.affinity);
+        let Some(path) = &self.shared.file else { return Ok(()) };
+        let file = DataFile::new(path.clone(), End::Server, settings.direction);
+        let file =
+            file.map_err(|error| (told(error_number::FILE, &error), unusable_file(path, &error)))?;
+        self.file = Some(file);
+        Ok(())
     }
 }
 

@@ -1,8 +1,10 @@
 //! What comes to a test from elsewhere than its control connection.
 
+use linerate_core::protocol::code::ServerError;
 use tokio::net::TcpStream;
 
 use crate::auth::{Guest, Refusal};
+use crate::error::Error;
 use crate::stream::DataSocket;
 
 /// One thing that comes.
@@ -16,4 +18,6 @@ pub(super) enum Input {
     Judged(Result<Guest, Refusal>),
     /// Its streams can come, or there is no place for it.
     Prepared,
+    /// The test cannot be had here: the number for the client, and what there is to say of it here.
+    Unfit(ServerError, Error),
 }

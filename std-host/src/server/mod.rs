@@ -10,6 +10,7 @@ mod table;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use crate::config::{Family, ServerConfig};
 use crate::connect::{of_family, resolve};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
-use crate::stream::{Listen, UdpDoor};
+use crate::stream::{Listen, UdpDoor, require_cpu};
 use greet::{Greeted, Greetings};
 use host::{Visitor, host};
 use table::Table;
@@ -43,6 +44,10 @@ pub struct Server {
 struct Shared {
     table: Table,
     udp: UdpDoor,
+    /// File to store in, or to send from.
+    file: Option<PathBuf>,
+    /// CPU of the streams of clients that name none.
+    affinity: Option<u16>,
     /// Where clients have to log in.
     gate: Option<Gate>,
 }
@@ -66,9 +71,12 @@ impl Server {
     /// Opens the port, TCP and UDP. Must be called within a tokio runtime with I/O and time.
     ///
     /// # Errors
-    /// [`Error::System`] when the port is taken or the address is not this machine's,
+    /// [`Error::System`] when the port is taken, or the address or CPU is not this machine's,
     /// [`Error::Usage`] when the files of its login cannot be used.
     pub async fn bind(config: ServerConfig) -> Result<Self, Error> {
+        if let Some(cpu) = config.affinity {
+            require_cpu(cpu)?;
+        }
         let gate = config.login.as_ref().map(Gate::open).transpose()?;
         let listen = listen_address(&config).await?;
         let failed = |error| {
@@ -88,7 +96,9 @@ impl Server {
         })
         .map_err(failed)?;
         let table = Table::new(if config.one_off { 1 } else { MOST_TESTS });
-        Ok(Self { config, listener, shared: Arc::new(Shared { table, udp, gate }) })
+        let (file, affinity) = (config.file.clone(), config.affinity);
+        let shared = Arc::new(Shared { table, udp, file, affinity, gate });
+        Ok(Self { config, listener, shared })
     }
 
     /// The port that is open, which the system chose if the configuration says 0.

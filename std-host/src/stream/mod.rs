@@ -2,10 +2,16 @@
 //! control connections. This module starts them, reads their tallies and ends them; every decision
 //! of a stream is made by its flow in `linerate_core::flow`.
 
+mod cpu;
+mod datagrams;
+mod file;
+mod handling;
 mod listen;
 mod options;
 mod outcome;
+mod sink;
 mod socket;
+mod source;
 mod tcp;
 mod thread;
 mod udp;
@@ -22,22 +28,29 @@ use linerate_core::test::{MAX_TCP_BLOCK, MAX_UDP_BLOCK, MIN_UDP_BLOCK, Protocol,
 use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use cpu::{check_cpu, require_cpu, unusable_cpu};
+pub(crate) use file::{DataFile, unusable_file};
+pub(crate) use handling::Handling;
 pub(crate) use listen::Listen;
 pub(crate) use options::SocketOptions;
 pub(crate) use socket::{DataSocket, adopt_tcp, connect_tcp, connect_udp};
 pub(crate) use udp_door::UdpDoor;
 
 use crate::clock::Clock;
+use crate::report::Warning;
 use crate::sys;
+use handling::{Work, Workshop};
 use thread::{Context, Order, Shared};
 
-/// What senders fill their blocks with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Payload {
-    /// Random bytes, made once a test.
-    Random,
-    /// The digits 0 to 9, again and again.
-    Digits,
+/// What a stream's thread says of it.
+#[derive(Debug)]
+pub(crate) struct News {
+    /// Which stream.
+    pub(crate) id: StreamId,
+    /// What happened.
+    pub(crate) event: StreamEvent,
+    /// What the system said, if it went wrong.
+    pub(crate) error: Option<io::Error>,
 }
 
 /// The running streams of a test. Dropping it ends the threads and closes the sockets without
@@ -45,6 +58,7 @@ pub(crate) enum Payload {
 #[derive(Debug)]
 pub(crate) struct Streams {
     streams: Vec<Stream>,
+    warnings: Vec<Warning>,
 }
 
 #[derive(Debug)]
@@ -59,34 +73,38 @@ struct Stream {
 }
 
 impl Streams {
-    /// Runs each plan on the socket at the same place. `events` gets `LimitReached` and `Closed`,
-    /// each at most once a stream.
+    /// Runs each plan on the socket at the same place. `news` gets `LimitReached`, `Closed` and
+    /// `FileFailed`, each at most once a stream.
     ///
     /// # Errors
-    /// When a plan's block size is none that its protocol can have, or the system gives no thread,
-    /// wake or random bytes; what was started is ended again.
+    /// When a plan's block size is none that its protocol can have, its file cannot be opened, or the
+    /// system gives no thread, wake or random bytes; what was started is ended again.
     pub(crate) fn start(
         sockets: Vec<DataSocket>,
         plans: Vec<StreamPlan>,
         clock: Clock,
-        payload: Payload,
-        events: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
+        handling: Handling,
+        news: mpsc::UnboundedSender<News>,
     ) -> io::Result<Self> {
         debug_assert_eq!(sockets.len(), plans.len(), "one plan a socket");
         if let Some(plan) = plans.iter().find(|plan| !has_valid_block(plan)) {
             let message = format!("block size of {} bytes", plan.block_bytes);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let senders = plans.iter().filter(|plan| plan.role == Role::Sender);
-        let payload = match senders.max_by_key(|plan| plan.block_bytes) {
-            Some(plan) => payload.bytes(plan)?,
-            None => Arc::default(),
-        };
-        let mut streams = Self { streams: Vec::with_capacity(plans.len()) };
+        let cpu = handling.cpu();
+        let mut workshop = Workshop::new(handling, &plans)?;
+        let mut streams = Self { streams: Vec::with_capacity(plans.len()), warnings: Vec::new() };
         for (socket, plan) in sockets.into_iter().zip(plans) {
-            streams.streams.push(Stream::start(&socket, plan, clock, &payload, events.clone())?);
+            let work = workshop.work(socket.socket(), &plan)?;
+            streams.streams.push(Stream::start(&socket, plan, clock, cpu, work, news.clone())?);
         }
+        streams.warnings = workshop.into_warnings();
         Ok(streams)
+    }
+
+    /// Help that was asked for and is not there.
+    pub(crate) fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// What each stream counted and, for TCP senders, what the kernel says, in order of creation.
@@ -137,8 +155,9 @@ impl Stream {
         socket: &DataSocket,
         plan: StreamPlan,
         clock: Clock,
-        payload: &Arc<[u8]>,
-        events: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
+        cpu: Option<u16>,
+        work: Work,
+        news: mpsc::UnboundedSender<News>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new()?);
         let (stopped_sender, stopped) = oneshot::channel();
@@ -147,17 +166,20 @@ impl Stream {
             socket.socket().clone(),
             clock,
             shared.clone(),
-            events,
+            news,
             stopped_sender,
         );
-        let payload = payload.clone();
         let work = move || {
             sys::prepare_thread();
-            match (plan.protocol, plan.role) {
-                (Protocol::Tcp, Role::Sender) => tcp::send(context, &plan, &payload),
-                (Protocol::Tcp, Role::Receiver) => tcp::receive(context, &plan),
-                (Protocol::Udp, Role::Sender) => udp::send(context, &plan, &payload),
-                (Protocol::Udp, Role::Receiver) => udp::receive(context, &plan),
+            if let Some(cpu) = cpu {
+                // Whoever asked for it was told already if it cannot be.
+                let _ = sys::pin_thread(cpu);
+            }
+            match work {
+                Work::SendBytes(source, at_end) => tcp::send(context, &plan, source, at_end),
+                Work::ReceiveBytes(sink) => tcp::receive(context, &plan, sink),
+                Work::SendDatagrams(outgoing) => udp::send(context, &plan, outgoing),
+                Work::ReceiveDatagrams(incoming) => udp::receive(context, &plan, incoming),
             }
         };
         // Systems cut a thread's name after 15 characters.
@@ -193,28 +215,7 @@ fn has_valid_block(plan: &StreamPlan) -> bool {
     }
 }
 
-impl Payload {
-    /// As many whole blocks of it as one call sends, shared by all streams of a test.
-    fn bytes(self, plan: &StreamPlan) -> io::Result<Arc<[u8]>> {
-        let block_bytes = plan.block_bytes as usize;
-        let blocks = match plan.protocol {
-            Protocol::Tcp => tcp::blocks_a_call(block_bytes),
-            Protocol::Udp => 1,
-        };
-        let mut bytes = vec![0; block_bytes * blocks];
-        match self {
-            Self::Random => getrandom::fill(&mut bytes).map_err(io::Error::other)?,
-            // iperf3 begins each block with the first digit.
-            Self::Digits => bytes.chunks_mut(block_bytes.max(1)).for_each(|block| {
-                block
-                    .iter_mut()
-                    .zip(b"0123456789".iter().cycle())
-                    .for_each(|(to, from)| *to = *from);
-            }),
-        }
-        Ok(bytes.into())
-    }
-}
-
+#[cfg(test)]
+mod handling_tests;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! The threads of TCP streams. They write and read until the socket would block, then wait for it
 //! or for an order; one reading of the clock serves a whole turn.
 
-use std::io::{self, Read};
-use std::sync::Arc;
+use std::io;
+use std::net::Shutdown;
 use std::time::Duration;
 
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
@@ -10,7 +10,10 @@ use linerate_core::session::StreamEvent;
 use linerate_core::test::Protocol;
 use linerate_core::time::Instant;
 
+use super::handling::AtEnd;
 use super::outcome::{Remedy, remedy};
+use super::sink::Sink;
+use super::source::{SendError, Source};
 use super::thread::Context;
 use crate::sys::{self, Interest};
 
@@ -22,20 +25,20 @@ enum Turn {
     Blocked,
     /// The kernel asks for patience.
     Pause(Duration),
-    /// The connection is over.
-    Over,
+    /// The connection is over, by this error if by any.
+    Over(Option<io::Error>),
+    /// The file that is sent or stored in failed.
+    FileFailed(io::Error),
 }
 
 /// Sends until stopped, then waits to be closed.
-pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>) {
-    let blocks = plan.block_bytes as usize * blocks_a_call(plan.block_bytes as usize);
-    let blocks = &payload[..blocks];
+pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, at_end: AtEnd) {
     let mut flow = SendFlow::new(context.clock.now(), plan);
     while context.is_running() {
         let now = context.clock.now();
         context.publish_if_due(now, || flow.sample());
         let turn = match flow.poll_step(now) {
-            Step::Send { bytes } => write_blocks(&context, &mut flow, now, blocks, bytes),
+            Step::Send { bytes } => write_some(&context, &mut flow, now, &mut source, bytes),
             Step::Wait { until } => {
                 context.publish(flow.sample());
                 context.wait(Interest::Nothing, Some(until));
@@ -44,6 +47,9 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
             Step::Done => {
                 context.publish(flow.sample());
                 if let Some(event) = wait_for_acknowledgement(&context) {
+                    if at_end == AtEnd::TakeLeave {
+                        take_leave(&context);
+                    }
                     context.report(event);
                 }
                 context.wait_for_stop();
@@ -60,9 +66,15 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
                 context.publish(flow.sample());
                 context.pause(pause);
             }
-            Turn::Over => {
+            Turn::Over(error) => {
                 context.publish(flow.sample());
-                context.report(StreamEvent::Closed);
+                context.report_closed(error);
+                context.wait_for_stop();
+                break;
+            }
+            Turn::FileFailed(error) => {
+                context.publish(flow.sample());
+                context.report_file(error);
                 context.wait_for_stop();
                 break;
             }
@@ -73,19 +85,20 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
 }
 
 /// Writes up to `bytes` in whole blocks; a block that the socket took in part is completed first.
-fn write_blocks(
+fn write_some(
     context: &Context,
     flow: &mut SendFlow,
     now: Instant,
-    blocks: &[u8],
+    source: &mut Source,
     bytes: u64,
 ) -> Turn {
-    let mut left = bytes.min(TURN_BYTES.max(blocks.len() as u64));
+    let mut left = bytes.min(TURN_BYTES.max(source.call_bytes() as u64));
     for _ in 0..TURN_CALLS {
-        let offset = (flow.tally().bytes % blocks.len() as u64) as usize;
-        let part = &blocks[offset..];
-        let part = &part[..part.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
-        match context.socket.send_with_flags(part, sys::SEND_FLAGS) {
+        match source.send(&context.socket, flow.tally().bytes, left) {
+            Ok(0) => {
+                flow.handle_source_end();
+                return Turn::More;
+            }
             Ok(taken) => {
                 flow.handle_sent(now, taken as u64);
                 left -= taken as u64;
@@ -93,7 +106,8 @@ fn write_blocks(
                     return Turn::More;
                 }
             }
-            Err(error) => return after(&error),
+            Err(SendError::Socket(error)) => return after(error),
+            Err(SendError::File(error)) => return Turn::FileFailed(error),
         }
     }
     Turn::More
@@ -119,16 +133,24 @@ fn wait_for_acknowledgement(context: &Context) -> Option<StreamEvent> {
     None
 }
 
+/// Ends this direction of the connection, and waits until the peer has probably read to its end.
+fn take_leave(context: &Context) {
+    // A connection that is gone needs no end.
+    let _ = context.socket.shutdown(Shutdown::Write);
+    let until = context.clock.now() + PEER_STORES;
+    while context.is_running() && context.clock.now() < until {
+        context.wait(Interest::Nothing, Some(until));
+    }
+}
+
 /// Receives until stopped, takes what has arrived by then, and goes on reading without counting
 /// until closed.
-pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
+pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
     let mut flow = ReceiveFlow::<0>::new(plan);
-    let mut buffer = vec![0; buffer_len(plan.block_bytes)];
-    let mut over = false;
+    let (mut over, mut file_failed) = (false, false);
     while context.is_running() {
         let now = context.clock.now();
-        let turn =
-            read_some(&context, &mut buffer, u64::MAX, |bytes| flow.handle_bytes(now, bytes));
+        let turn = read_some(&context, &mut sink, u64::MAX, |bytes| flow.handle_bytes(now, bytes));
         context.report_limit(|| flow.is_done().then(|| flow.sample()));
         match turn {
             Turn::More => context.publish_if_due(now, || flow.sample()),
@@ -137,38 +159,48 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
                 context.wait(Interest::Read, None);
             }
             Turn::Pause(pause) => context.pause(pause),
-            Turn::Over => {
+            Turn::Over(error) => {
                 context.publish(flow.sample());
-                context.report(StreamEvent::Closed);
+                context.report_closed(error);
                 context.wait_for_stop();
                 over = true;
             }
+            Turn::FileFailed(error) => {
+                context.publish(flow.sample());
+                context.report_file(error);
+                context.wait_for_stop();
+                file_failed = true;
+            }
         }
     }
-    if !over {
-        over = drain(&context, &mut flow, &mut buffer);
+    if !over && !file_failed {
+        over = drain(&context, &mut flow, &mut sink);
     }
     context.publish_final(flow.sample());
     if !over {
-        discard(&context, &mut buffer);
+        discard(&context, &mut sink);
     }
     context.wait_for_close();
 }
 
 /// Takes what had arrived when the order to stop came. Returns whether the connection is over.
-fn drain(context: &Context, flow: &mut ReceiveFlow<0>, buffer: &mut [u8]) -> bool {
+fn drain(context: &Context, flow: &mut ReceiveFlow<0>, sink: &mut Sink) -> bool {
     let deadline = context.clock.now() + DRAIN_TIMEOUT;
     let mut left = sys::unread_bytes(&context.socket).unwrap_or(u64::MAX);
     while left > 0 && !context.is_closed() && context.clock.now() < deadline {
         let now = context.clock.now();
-        let turn = read_some(context, buffer, left, |bytes| {
-            flow.handle_bytes(now, bytes);
+        let turn = read_some(context, sink, left, |bytes| {
             left -= bytes;
+            flow.handle_bytes(now, bytes)
         });
         match turn {
             Turn::More => {}
             Turn::Blocked | Turn::Pause(_) => return false,
-            Turn::Over => return true,
+            Turn::FileFailed(error) => {
+                context.report_file(error);
+                return false;
+            }
+            Turn::Over(_) => return true,
         }
     }
     false
@@ -176,43 +208,51 @@ fn drain(context: &Context, flow: &mut ReceiveFlow<0>, buffer: &mut [u8]) -> boo
 
 /// Keeps the peer's writes from blocking: a server of iperf3 up to 3.15 in the middle of one
 /// hears nothing else.
-fn discard(context: &Context, buffer: &mut [u8]) {
+fn discard(context: &Context, sink: &mut Sink) {
     while !context.is_closed() {
-        match read_some(context, buffer, u64::MAX, |_| {}) {
+        match read_some(context, sink, u64::MAX, |_| 0) {
             Turn::More => {}
             Turn::Blocked => context.wait(Interest::Read, None),
             Turn::Pause(pause) => context.pause(pause),
-            Turn::Over => return,
+            Turn::Over(_) | Turn::FileFailed(_) => return,
         }
     }
 }
 
-/// Reads up to `most` bytes in a few calls.
-fn read_some(context: &Context, buffer: &mut [u8], most: u64, mut count: impl FnMut(u64)) -> Turn {
+/// Reads up to `most` bytes in a few calls; `count` says how many of those that came are data of the
+/// test, which are kept.
+fn read_some(
+    context: &Context,
+    sink: &mut Sink,
+    most: u64,
+    mut count: impl FnMut(u64) -> u64,
+) -> Turn {
     let mut left = most;
     for _ in 0..TURN_CALLS {
-        let len = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        match (&*context.socket).read(&mut buffer[..len]) {
-            Ok(0) => return Turn::Over,
+        match sink.receive(&context.socket, left) {
+            Ok(0) => return Turn::Over(None),
             Ok(taken) => {
-                count(taken as u64);
+                let counted = count(taken as u64);
+                if let Err(error) = sink.keep(counted) {
+                    return Turn::FileFailed(error);
+                }
                 left -= taken as u64;
                 if left == 0 {
                     return Turn::More;
                 }
             }
-            Err(error) => return after(&error),
+            Err(error) => return after(error),
         }
     }
     Turn::More
 }
 
-fn after(error: &io::Error) -> Turn {
-    match remedy(Protocol::Tcp, error) {
+fn after(error: io::Error) -> Turn {
+    match remedy(Protocol::Tcp, &error) {
         Remedy::Again => Turn::More,
         Remedy::Wait => Turn::Blocked,
         Remedy::Pause(pause) => Turn::Pause(pause),
-        Remedy::GiveUp => Turn::Over,
+        Remedy::GiveUp => Turn::Over(Some(error)),
     }
 }
 
@@ -223,7 +263,7 @@ pub(super) fn blocks_a_call(block_bytes: usize) -> usize {
 }
 
 /// Small blocks are written one by one, as iperf3 does, but read together.
-fn buffer_len(block_bytes: u32) -> usize {
+pub(super) fn buffer_bytes(block_bytes: u32) -> usize {
     (block_bytes as usize).clamp(128 << 10, 1 << 20)
 }
 
@@ -237,5 +277,7 @@ const TURN_CALLS: usize = 16;
 const TURN_BYTES: u64 = 128 << 10;
 /// How long what was sent may take to be acknowledged after a limit.
 const ACKNOWLEDGEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a peer may take to store what its kernel has received: a few megabytes.
+const PEER_STORES: Duration = Duration::from_millis(100);
 /// How long taking what has arrived may hold up the end of a test.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);

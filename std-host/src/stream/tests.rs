@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
 use super::*;
 
-const LOOPBACK: SocketAddr =
+pub(super) const LOOPBACK: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 #[tokio::test]
@@ -100,9 +100,10 @@ async fn a_closed_connection_is_told_once_and_the_others_go_on() {
     let (sender, mut events) = mpsc::unbounded_channel();
     let sockets = vec![far, other_far];
     let mut receivers =
-        Streams::start(sockets, plans.to_vec(), Clock::new(), Payload::Random, sender).unwrap();
+        Streams::start(sockets, plans.to_vec(), Clock::new(), Handling::default(), sender).unwrap();
     drop(near);
     let told = soon(events.recv()).await;
+    let told = told.map(|news| (news.id, news.event));
     assert_eq!(told, Some((StreamId::from_index(0), StreamEvent::Closed)));
     let (_sender, _) = send(other_near, plan(Protocol::Tcp, 131_072));
     until(|| receivers.sample()[1].tally.bytes > 1_000_000).await;
@@ -243,23 +244,23 @@ async fn impossible_block_sizes_are_refused() {
         let (near, _far) = pair(protocol).await;
         let plans = vec![plan(protocol, block_bytes)];
         let (events, _) = mpsc::unbounded_channel();
-        let started = Streams::start(vec![near], plans, Clock::new(), Payload::Digits, events);
+        let started = Streams::start(vec![near], plans, Clock::new(), Handling::default(), events);
         assert_eq!(started.unwrap_err().kind(), io::ErrorKind::InvalidInput, "{block_bytes}");
     }
 }
 
 #[test]
 fn digits_repeat_from_the_start_of_each_block() {
-    let small = Payload::Digits.bytes(&plan(Protocol::Tcp, 12)).unwrap();
+    let small = handling::Payload::Digits.bytes(&plan(Protocol::Tcp, 12)).unwrap();
     assert_eq!(&*small, b"012345678901");
     let block_bytes = 128 << 10;
-    let large = Payload::Digits.bytes(&plan(Protocol::Tcp, block_bytes)).unwrap();
+    let large = handling::Payload::Digits.bytes(&plan(Protocol::Tcp, block_bytes)).unwrap();
     assert_eq!(large.len(), 1 << 20);
     assert_eq!(large[block_bytes as usize..][..4], *b"0123", "the second block begins anew");
 }
 
 /// A sender's and a receiver's end of one connection.
-async fn pair(protocol: Protocol) -> (DataSocket, DataSocket) {
+pub(super) async fn pair(protocol: Protocol) -> (DataSocket, DataSocket) {
     match protocol {
         Protocol::Tcp => {
             let listener = TcpListener::bind(LOOPBACK).await.unwrap();
@@ -293,7 +294,7 @@ fn options(protocol: Protocol) -> SocketOptions {
     SocketOptions::new(&TestSettings::new(protocol), None)
 }
 
-fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
+pub(super) fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
     StreamPlan {
         id: StreamId::from_index(0),
         role: Role::Sender,
@@ -307,11 +308,15 @@ fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
     }
 }
 
-type Events = mpsc::UnboundedReceiver<(StreamId, StreamEvent)>;
+pub(super) type Events = mpsc::UnboundedReceiver<News>;
 
 fn send(socket: DataSocket, plan: StreamPlan) -> (Streams, Events) {
+    start(socket, plan, Handling::default())
+}
+
+pub(super) fn start(socket: DataSocket, plan: StreamPlan, handling: Handling) -> (Streams, Events) {
     let (sender, events) = mpsc::unbounded_channel();
-    let streams = Streams::start(vec![socket], vec![plan], Clock::new(), Payload::Random, sender);
+    let streams = Streams::start(vec![socket], vec![plan], Clock::new(), handling, sender);
     (streams.unwrap(), events)
 }
 
@@ -319,16 +324,16 @@ fn receive(socket: DataSocket, plan: StreamPlan) -> (Streams, Events) {
     send(socket, StreamPlan { role: Role::Receiver, ..plan })
 }
 
-fn tally(streams: &Streams) -> Tally {
+pub(super) fn tally(streams: &Streams) -> Tally {
     streams.sample()[0].tally
 }
 
-async fn event(events: &mut Events) -> StreamEvent {
-    soon(events.recv()).await.expect("the thread holds the other end").1
+pub(super) async fn event(events: &mut Events) -> StreamEvent {
+    soon(events.recv()).await.expect("the thread holds the other end").event
 }
 
 /// Waits for a condition that other threads bring about.
-async fn until(condition: impl Fn() -> bool) {
+pub(super) async fn until(condition: impl Fn() -> bool) {
     soon(async {
         while !condition() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -338,6 +343,6 @@ async fn until(condition: impl Fn() -> bool) {
 }
 
 /// Fails instead of hanging.
-async fn soon<T>(future: impl Future<Output = T>) -> T {
+pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("within 20 s")
 }

@@ -14,6 +14,7 @@ use linerate_core::time::Instant;
 use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
+use super::News;
 use crate::clock::Clock;
 use crate::sys::{self, Interest, Wake};
 
@@ -65,7 +66,7 @@ pub(super) struct Context {
     pub(super) socket: Arc<Socket>,
     pub(super) clock: Clock,
     shared: Arc<Shared>,
-    events: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
+    news: mpsc::UnboundedSender<News>,
     /// Taken when the final counts are published.
     stopped: Option<oneshot::Sender<()>>,
     publish_due: Instant,
@@ -78,13 +79,13 @@ impl Context {
         socket: Arc<Socket>,
         clock: Clock,
         shared: Arc<Shared>,
-        events: mpsc::UnboundedSender<(StreamId, StreamEvent)>,
+        news: mpsc::UnboundedSender<News>,
         stopped: oneshot::Sender<()>,
     ) -> Self {
         let stopped = Some(stopped);
         let publish_due = Instant::ZERO;
         let limit_reported = false;
-        Self { id, socket, clock, shared, events, stopped, publish_due, limit_reported }
+        Self { id, socket, clock, shared, news, stopped, publish_due, limit_reported }
     }
 
     /// The order in force.
@@ -121,8 +122,23 @@ impl Context {
 
     /// Tells the session.
     pub(super) fn report(&self, event: StreamEvent) {
+        self.tell(event, None);
+    }
+
+    /// Tells the session that the connection is over, and by which error if by any.
+    pub(super) fn report_closed(&self, error: Option<io::Error>) {
+        self.tell(StreamEvent::Closed, error);
+    }
+
+    /// Tells the session that the file cannot be read or written.
+    pub(super) fn report_file(&self, error: io::Error) {
+        let code = error.raw_os_error().unwrap_or(0);
+        self.tell(StreamEvent::FileFailed { code }, Some(error));
+    }
+
+    fn tell(&self, event: StreamEvent, error: Option<io::Error>) {
         // Nobody listens when the session is gone; the order to close follows.
-        let _ = self.events.send((self.id, event));
+        let _ = self.news.send(News { id: self.id, event, error });
     }
 
     /// Tells the session, once, that a receiver has all it should; `reached` gives its counts then.

@@ -1,33 +1,32 @@
 //! The threads of UDP streams. Datagrams are stamped one by one when they leave and when they
 //! arrive; a turn handles a batch of them between two looks at the orders.
 
-use std::io::{self, Read};
-use std::sync::Arc;
+use std::io;
 use std::time::Duration;
 
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
 use linerate_core::session::StreamEvent;
-use linerate_core::test::{MAX_UDP_BLOCK, Protocol};
+use linerate_core::test::Protocol;
 
+use super::datagrams::{Incoming, Outgoing};
 use super::outcome::{Remedy, remedy};
 use super::thread::Context;
-use crate::sys::{self, Interest};
+use crate::sys::Interest;
 
 /// The receiver's memory of sequence numbers: it tells late datagrams from duplicates within
 /// 65536 numbers.
 type Receiver = ReceiveFlow<1024>;
 
 /// Sends until stopped, then waits to be closed.
-pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>) {
-    let mut datagram = payload[..plan.block_bytes as usize].to_vec();
+pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoing) {
     let mut flow = SendFlow::new(context.clock.now(), plan);
     while context.is_running() {
         let now = context.clock.now();
         context.publish_if_due(now, || flow.sample());
         let result = match flow.poll_step(now) {
             Step::Send { bytes } => {
-                let count = bytes / datagram.len() as u64;
-                send_batch(&context, &mut flow, &mut datagram, count)
+                let count = bytes / u64::from(plan.block_bytes);
+                send_batch(&context, &mut flow, &mut outgoing, count)
             }
             Step::Wait { until } => {
                 context.publish(flow.sample());
@@ -44,7 +43,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
         let Err(error) = result else { continue };
         context.publish(flow.sample());
         if !overcome(&context, Interest::Write, &error) {
-            context.report(StreamEvent::Closed);
+            context.report_closed(Some(error));
             context.wait_for_stop();
         }
     }
@@ -56,25 +55,25 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, payload: &Arc<[u8]>)
 fn send_batch(
     context: &Context,
     flow: &mut SendFlow,
-    datagram: &mut [u8],
+    outgoing: &mut Outgoing,
     count: u64,
 ) -> io::Result<()> {
-    for _ in 0..count.min(BATCH) {
+    let mut left = count.min(BATCH.max(outgoing.most()));
+    while left > 0 {
         let now = context.clock.now();
-        flow.write_header(now, 0, datagram);
-        context.socket.send_with_flags(datagram, sys::SEND_FLAGS)?;
-        flow.handle_datagrams_sent(now, 1);
+        let sent = outgoing.send(&context.socket, flow, now, left)?;
+        flow.handle_datagrams_sent(now, sent);
+        left -= sent;
     }
     Ok(())
 }
 
 /// Receives until stopped, takes what has arrived by then, and goes on reading without counting
 /// until closed.
-pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
+pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Incoming) {
     let mut flow = Box::new(Receiver::new(plan));
-    let mut buffer = vec![0; MAX_UDP_BLOCK as usize + 1];
     while context.is_running() {
-        let result = receive_batch(&context, &mut flow, &mut buffer);
+        let result = receive_batch(&context, &mut flow, &mut incoming);
         context.report_limit(|| flow.is_done().then(|| flow.sample()));
         let Err(error) = result else {
             let now = context.clock.now();
@@ -83,31 +82,38 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan) {
         };
         context.publish(flow.sample());
         if !overcome(&context, Interest::Read, &error) {
-            context.report(StreamEvent::Closed);
+            context.report_closed(Some(error));
             context.wait_for_stop();
         }
     }
-    drain(&context, &mut flow, &mut buffer);
+    drain(&context, &mut flow, &mut incoming);
     context.publish_final(flow.sample());
-    discard(&context, &mut buffer);
+    discard(&context, &mut incoming);
 }
 
-fn receive_batch(context: &Context, flow: &mut Receiver, buffer: &mut [u8]) -> io::Result<()> {
+fn receive_batch(
+    context: &Context,
+    flow: &mut Receiver,
+    incoming: &mut Incoming,
+) -> io::Result<()> {
     for _ in 0..BATCH {
-        let len = (&*context.socket).read(buffer)?;
-        flow.handle_datagram(context.clock.now(), &buffer[..len], len);
+        let mut now = None;
+        incoming.receive(&context.socket, |datagram, len| {
+            let now = *now.get_or_insert_with(|| context.clock.now());
+            flow.handle_datagram(now, datagram, len);
+        })?;
     }
     Ok(())
 }
 
 /// Takes what had arrived when the order to stop came: until the socket is empty, or as many bytes
 /// as its buffer can have held, for a sender that does not stop.
-fn drain(context: &Context, flow: &mut Receiver, buffer: &mut [u8]) {
+fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Incoming) {
     let deadline = context.clock.now() + DRAIN_TIMEOUT;
     let held = context.socket.recv_buffer_size().unwrap_or(0) as u64;
     let end = flow.tally().bytes + held;
     while !context.is_closed() && flow.tally().bytes < end && context.clock.now() < deadline {
-        match receive_batch(context, flow, buffer) {
+        match receive_batch(context, flow, incoming) {
             Ok(()) => {}
             Err(error) if remedy(Protocol::Udp, &error) == Remedy::Again => {}
             Err(_) => return,
@@ -115,9 +121,9 @@ fn drain(context: &Context, flow: &mut Receiver, buffer: &mut [u8]) {
     }
 }
 
-fn discard(context: &Context, buffer: &mut [u8]) {
+fn discard(context: &Context, incoming: &mut Incoming) {
     while !context.is_closed() {
-        if let Err(error) = (&*context.socket).read(buffer)
+        if let Err(error) = incoming.receive(&context.socket, |_, _| {})
             && !overcome(context, Interest::Read, &error)
         {
             context.wait_for_close();

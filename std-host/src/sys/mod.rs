@@ -31,6 +31,15 @@
 //! | `share_port` | lets several UDP sockets of this process have one local address and port |
 //! | `request_destination` | before `recv_with_destination`: asks for local addresses |
 //! | `recv_with_destination` | one datagram with the local address it was sent to; its port is 0 |
+//! | `file_of` | a file without a name that holds the bytes, for `send_file` |
+//! | `send_file` | sends at most so many bytes of a file over TCP without copying them; 0 at its end |
+//! | `SKIPS_RX_COPY` | whether the next two work |
+//! | `discard` | takes at most as many bytes of a TCP stream as the buffer has, and throws them away |
+//! | `recv_start` | one datagram's true length; as much of its start as the buffer has room for is written there |
+//! | `set_segment_size` | lets one send of a UDP socket be many datagrams of so many bytes; none ends it |
+//! | `request_joined` | before `recv_joined`: lets the kernel join datagrams of one size |
+//! | `recv_joined` | datagrams of one size, of which the last may be shorter |
+//! | `pin_thread` | the calling thread runs on this CPU alone |
 
 use std::io;
 use std::net::SocketAddr;
@@ -57,11 +66,28 @@ mod os;
 #[path = "fallback.rs"]
 mod os;
 
+#[cfg(target_os = "linux")]
+#[path = "bulk_linux.rs"]
+mod bulk;
+#[cfg(any(target_os = "macos", target_os = "freebsd"))]
+#[path = "bulk_bsd.rs"]
+mod bulk;
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "freebsd")))]
+#[path = "bulk_none.rs"]
+mod bulk;
+
+#[cfg(all(test, any(target_os = "linux", target_os = "macos", target_os = "freebsd")))]
+mod bulk_none;
+
 /// Compiled in every system's tests too, so that it cannot rot.
 #[cfg(any(test, windows))]
 #[allow(dead_code, reason = "tests and Windows use a part of it")]
 mod fallback;
 
+pub(crate) use bulk::{
+    SKIPS_RX_COPY, discard, file_of, pin_thread, recv_joined, recv_start, request_joined,
+    send_file, set_segment_size,
+};
 pub(crate) use os::{
     BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, mss, path_mtu, prepare_thread,
     raise_descriptor_limit, recv_with_destination, request_destination, set_congestion,
@@ -92,6 +118,15 @@ pub(crate) struct Arrived {
     pub(crate) from: SocketAddr,
     /// The local address it was sent to, where the system tells; the port is zero.
     pub(crate) to: Option<SocketAddr>,
+}
+
+/// Several datagrams that came together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Joined {
+    /// Bytes of all of them, written to the buffer one after the other.
+    pub(crate) len: usize,
+    /// Bytes of each but the last, which may be shorter.
+    pub(crate) segment: usize,
 }
 
 /// The answer of a system that lacks a capability.

@@ -133,3 +133,109 @@ fn tcp_info_of_a_connection_is_whole() {
     assert!(stats.cwnd_bytes.unwrap() >= u64::from(super::mss(&near).unwrap()));
     assert!(super::path_mtu(&near, false) >= Some(1280));
 }
+
+macro_rules! bulk_contract {
+    ($name:ident, $system:ident) => {
+        mod $name {
+            use std::io::{ErrorKind, Read};
+
+            use super::*;
+            use crate::sys::$system::*;
+
+            #[test]
+            fn a_file_arrives_from_any_offset_and_ends() {
+                let Ok(file) = file_of(b"0123456789") else { return };
+                let (near, mut far) = tcp();
+                for (offset, most, sent) in [(0, 10, 10), (7, 100, 3), (2, 1, 1), (10, 5, 0)] {
+                    assert_eq!(send_file(&near, &file, offset, most).unwrap(), sent, "{offset}");
+                }
+                let mut arrived = [0; 14];
+                far.read_exact(&mut arrived).unwrap();
+                assert_eq!(&arrived, b"01234567897892");
+            }
+
+            #[test]
+            fn what_is_discarded_is_gone_and_counted() {
+                if !SKIPS_RX_COPY {
+                    return;
+                }
+                let (near, mut far) = tcp();
+                near.send(b"0123456789").unwrap();
+                let mut buffer = [0xaa; 4];
+                assert_eq!(discard(&far, &mut buffer).unwrap(), 4);
+                let mut rest = [0; 6];
+                far.read_exact(&mut rest).unwrap();
+                assert_eq!((&rest, buffer), (b"456789", [0xaa; 4]));
+                drop(near);
+                assert_eq!(discard(&far, &mut buffer).unwrap(), 0, "the end");
+            }
+
+            #[test]
+            fn a_cut_datagram_has_its_true_length() {
+                if !SKIPS_RX_COPY {
+                    return;
+                }
+                let (to, from) = (udp(), udp());
+                let mut buffer = [0; 6];
+                for datagram in [b"longer than the buffer".as_slice(), b"short"] {
+                    from.send_to(datagram, &to.local_addr().unwrap()).unwrap();
+                    assert_eq!(recv_start(&to, &mut buffer).unwrap(), datagram.len());
+                    let there = datagram.len().min(buffer.len());
+                    assert_eq!(buffer[..there], datagram[..there]);
+                }
+            }
+
+            #[test]
+            fn a_row_of_datagrams_goes_and_comes_in_parts() {
+                let (to, from) = (udp(), udp());
+                from.connect(&to.local_addr().unwrap()).unwrap();
+                if set_segment_size(&from, Some(4)).is_err() || request_joined(&to).is_err() {
+                    return;
+                }
+                from.send(b"aaaabbbbcc").unwrap();
+                let mut buffer = [0; 100];
+                let mut parts = Vec::new();
+                while parts.len() < 3 {
+                    let joined = recv_joined(&to, &mut buffer).unwrap();
+                    parts.extend(buffer[..joined.len].chunks(joined.segment).map(<[u8]>::to_vec));
+                }
+                assert_eq!(parts, [b"aaaa".as_slice(), b"bbbb", b"cc"]);
+                set_segment_size(&from, None).unwrap();
+                from.send(b"one by itself").unwrap();
+                let joined = recv_joined(&to, &mut buffer).unwrap();
+                assert_eq!((joined.len, joined.segment), (13, 13));
+            }
+
+            #[test]
+            fn a_thread_runs_where_it_is_told_or_says_that_it_does_not() {
+                // On a thread of its own: the other tests of this process stay where they are.
+                let pinned = std::thread::spawn(|| pin_thread(0)).join().unwrap();
+                let refused = std::thread::spawn(|| pin_thread(u16::MAX)).join().unwrap();
+                let is_unsupported = |result: &std::io::Result<()>| {
+                    result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported)
+                };
+                assert!(pinned.is_ok() || is_unsupported(&pinned), "{pinned:?}");
+                assert!(refused.is_err() && is_unsupported(&refused) == is_unsupported(&pinned));
+            }
+        }
+    };
+}
+
+bulk_contract!(this_systems_bulk, bulk);
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "freebsd"))]
+bulk_contract!(bulk_elsewhere, bulk_none);
+
+fn tcp() -> (Socket, Socket) {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (near.into(), listener.accept().unwrap().0.into())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_without_a_name_leaves_nothing_behind() {
+    use std::os::unix::fs::MetadataExt;
+
+    let file = super::unix::unnamed_file().unwrap();
+    assert_eq!(file.metadata().unwrap().nlink(), 0);
+}

@@ -1,10 +1,13 @@
-//! What the Unix systems have in common: socket options by number, CPU times, and datagrams with
-//! control messages.
+//! What the Unix systems have in common: socket options by number, CPU times, datagrams with control
+//! messages, and files without a name.
 
+use std::fs::File;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 #[cfg(any(target_os = "linux", target_os = "freebsd"))]
 use std::time::Duration;
 
@@ -43,6 +46,18 @@ pub(crate) fn raise_descriptor_limit() {
 /// The descriptor's number.
 pub(crate) fn socket_number(socket: &Socket) -> i32 {
     socket.as_raw_fd()
+}
+
+/// A file in the directory for temporary files, which goes with its last descriptor.
+pub(super) fn unnamed_file() -> io::Result<File> {
+    let directory = ["TMPDIR", "TEMP", "TMP"].iter().find_map(std::env::var_os);
+    let directory = directory.map_or_else(std::env::temp_dir, PathBuf::from);
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let path = directory.join(format!("linerate-{:016x}", u64::from_ne_bytes(random)));
+    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }
 
 /// Keep-alive of a TCP socket.
@@ -174,11 +189,34 @@ pub(super) fn recv_with_control(
     Ok(Arrived { len, from, to: find_control(&message, destination) })
 }
 
+/// Receives from a connected socket; `find` looks for something in one control message, given its
+/// level, type and data.
+#[cfg(target_os = "linux")]
+pub(super) fn recv_control<T>(
+    socket: &Socket,
+    buffer: &mut [u8],
+    find: fn(c_int, c_int, &[u8]) -> Option<T>,
+) -> io::Result<(usize, Option<T>)> {
+    let mut control = Control([0; CONTROL_BYTES]);
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: all-zero bytes are an empty message; every pointer that is put in it stays valid
+    // through the call with the length beside it.
+    let (len, message) = unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = CONTROL_BYTES as _;
+        (check_len(libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0))?, message)
+    };
+    Ok((len, find_control(&message, find)))
+}
+
 /// Goes through the control messages of a received `message`.
-fn find_control(
+fn find_control<T>(
     message: &libc::msghdr,
-    destination: fn(c_int, c_int, &[u8]) -> Option<SocketAddr>,
-) -> Option<SocketAddr> {
+    find: fn(c_int, c_int, &[u8]) -> Option<T>,
+) -> Option<T> {
     // SAFETY: the kernel set `msg_control` and `msg_controllen` to a chain of whole headers within
     // the caller's buffer, which outlives this call; the macros stay inside of it.
     unsafe {
@@ -188,8 +226,8 @@ fn find_control(
             #[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
             let len = (found.cmsg_len as usize).saturating_sub(head);
             let data = std::slice::from_raw_parts(libc::CMSG_DATA(header), len);
-            if let Some(address) = destination(found.cmsg_level, found.cmsg_type, data) {
-                return Some(address);
+            if let Some(found) = find(found.cmsg_level, found.cmsg_type, data) {
+                return Some(found);
             }
             header = libc::CMSG_NXTHDR(message, header);
         }
@@ -221,7 +259,8 @@ pub(super) fn check(result: c_int) -> io::Result<c_int> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-fn check_len(result: isize) -> io::Result<usize> {
+/// The number of bytes of a system call that says -1 for an error.
+pub(super) fn check_len(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 

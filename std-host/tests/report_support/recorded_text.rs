@@ -183,13 +183,14 @@ fn test_end(
     let sends = streams.iter().any(|stream| stream.role == Role::Sender);
     let (local, remote) = if sends { (sender, receiver) } else { (receiver, sender) };
     let is_complete = end == End::Server || text.contains("iperf Done.");
+    let file = summaries.first().and_then(|stream| file(text, stream.role));
     TestEnd {
         streams: summaries,
         local_cpu: after(text, "CPU Utilization: local/sender ").map_or(NO_CPU, cpu),
         remote_cpu: after(text, ", remote/receiver ").map(cpu),
         local_congestion: local,
         remote_congestion: remote.or((end == End::Server).then(|| "told-later".into())),
-        file: file(text),
+        file,
         server_output: None,
         error: (!is_complete).then_some(Error::Interrupted { by: None }),
     }
@@ -238,9 +239,9 @@ fn cpu(text: &str) -> CpuUse {
     }
 }
 
-fn file(text: &str) -> Option<DiskFile> {
+fn file(text: &str, role: Role) -> Option<DiskFile> {
     let name = after(text, "Sent 1.00 MByte / 1.00 MByte (100%) of ")?;
-    Some(DiskFile { name: name.into(), size_bytes: 1 << 20 })
+    Some(DiskFile { name: name.into(), size_bytes: 1 << 20, role })
 }
 
 fn lines_of<'a>(lines: &[&'a Line<'a>], streams: &[&StreamStart]) -> Vec<&'a Line<'a>> {

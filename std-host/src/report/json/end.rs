@@ -6,7 +6,7 @@ use linerate_core::test::Role;
 use serde_json::Value;
 
 use super::{Object, number, view};
-use crate::report::quantity::{bits_per_second, percentage, seconds};
+use crate::report::quantity::{bits_per_second, file_percentage, percentage, seconds};
 use crate::report::view::Side;
 use crate::report::{CpuUse, DiskFile, StreamSummary, TestEnd, TestStart};
 
@@ -112,7 +112,7 @@ fn tcp_stream(stream: &StreamSummary, socket: i32, file: Option<&DiskFile>) -> V
 
     let mut object = Object::default();
     object.put("sender", sender);
-    if let Some(file) = file {
+    if let Some(file) = file.filter(|file| file.role == stream.role) {
         object.put("diskfile", diskfile(&both, file));
     }
     object.put("receiver", receiver);
@@ -120,7 +120,7 @@ fn tcp_stream(stream: &StreamSummary, socket: i32, file: Option<&DiskFile>) -> V
 }
 
 fn diskfile(both: &Both, file: &DiskFile) -> Value {
-    let share = |bytes| number(percentage(bytes, file.size_bytes).trunc());
+    let share = |bytes| file_percentage(bytes, file.size_bytes);
     let mut object = Object::default();
     object.put("sent", both.sent.bytes);
     object.put("received", both.received.bytes);

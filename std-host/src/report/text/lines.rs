@@ -150,7 +150,7 @@ pub(super) fn file(bytes: u64, file: &DiskFile) -> String {
         "        Sent {} / {} ({}%) of {}\n",
         quantity::amount(bytes),
         quantity::amount(file.size_bytes),
-        percentage(bytes, file.size_bytes) as u64,
+        quantity::file_percentage(bytes, file.size_bytes),
         file.name,
     )
 }

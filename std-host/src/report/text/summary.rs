@@ -56,7 +56,7 @@ impl Summary<'_> {
             let duration_ns = stream.local.duration_ns.unwrap_or(0);
             text += &lines::out_of_order(self.start, stream.role, duration_ns, count);
         }
-        if let Some(file) = &self.end.file {
+        if let Some(file) = self.end.file.as_ref().filter(|file| file.role == stream.role) {
             text += &lines::file(stream.local.bytes, file);
         }
         let received = view::side(stream, Role::Receiver);

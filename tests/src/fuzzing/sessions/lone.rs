@@ -113,7 +113,8 @@ fn anything<E: Exchange<N>>(
             let event = match choice >> 4 {
                 0..8 => StreamEvent::LimitReached,
                 8..12 => StreamEvent::Closed,
-                12..14 => StreamEvent::Failed { code: i32::from(choice) },
+                12 => StreamEvent::Failed { code: i32::from(choice) },
+                13 => StreamEvent::FileFailed { code: i32::from(choice) },
                 _ => StreamEvent::Connected,
             };
             end.input(|session| session.handle_stream(*now, id, event));

@@ -1,0 +1,115 @@
+//! What macOS and FreeBSD have of it: `sendfile(2)`, each in its own way, and on FreeBSD
+//! `cpuset_setaffinity(2)`. Neither throws received data away or joins datagrams.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+
+use socket2::Socket;
+
+use super::unix::{check, unnamed_file};
+use super::{Joined, unsupported};
+
+pub(crate) const SKIPS_RX_COPY: bool = false;
+
+pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
+    let mut file = unnamed_file()?;
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+pub(crate) fn send_file(
+    socket: &Socket,
+    file: &File,
+    offset: u64,
+    most: usize,
+) -> io::Result<usize> {
+    let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let (result, sent) = sendfile(socket, file, offset, most);
+    match check(result) {
+        // A full socket is an error even when it took a part.
+        Err(error) if sent == 0 => Err(error),
+        _ => Ok(usize::try_from(sent).unwrap_or(0)),
+    }
+}
+
+#[cfg(target_os = "freebsd")]
+fn sendfile(
+    socket: &Socket,
+    file: &File,
+    offset: libc::off_t,
+    most: usize,
+) -> (libc::c_int, libc::off_t) {
+    let mut sent = 0;
+    let no_headers = std::ptr::null_mut();
+    // SAFETY: both descriptors are open; the pointer is valid for writes of one off_t.
+    let result = unsafe {
+        let (from, to) = (file.as_raw_fd(), socket.as_raw_fd());
+        libc::sendfile(from, to, offset, most, no_headers, &raw mut sent, 0)
+    };
+    (result, sent)
+}
+
+#[cfg(target_os = "macos")]
+fn sendfile(
+    socket: &Socket,
+    file: &File,
+    offset: libc::off_t,
+    most: usize,
+) -> (libc::c_int, libc::off_t) {
+    let mut len = libc::off_t::try_from(most).unwrap_or(libc::off_t::MAX);
+    let no_headers = std::ptr::null_mut();
+    // SAFETY: both descriptors are open; the pointer is valid for reads and writes of one off_t.
+    let result = unsafe {
+        let (from, to) = (file.as_raw_fd(), socket.as_raw_fd());
+        libc::sendfile(from, to, offset, &raw mut len, no_headers, 0)
+    };
+    (result, len)
+}
+
+pub(crate) fn discard(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<usize> {
+    Err(unsupported())
+}
+
+pub(crate) fn recv_start(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<usize> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_segment_size(_socket: &Socket, _bytes: Option<u16>) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn request_joined(_socket: &Socket) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn recv_joined(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<Joined> {
+    Err(unsupported())
+}
+
+#[cfg(target_os = "freebsd")]
+pub(crate) fn pin_thread(cpu: u16) -> io::Result<()> {
+    // SAFETY: all-zero bytes are an empty set.
+    let mut set: libc::cpuset_t = unsafe { std::mem::zeroed() };
+    if usize::from(cpu) >= 8 * size_of_val(&set) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the number lies within the set; the kernel reads one set, and -1 is the calling thread.
+    check(unsafe {
+        libc::CPU_SET(usize::from(cpu), &mut set);
+        libc::cpuset_setaffinity(
+            libc::CPU_LEVEL_WHICH,
+            libc::CPU_WHICH_TID,
+            -1,
+            size_of_val(&set),
+            &raw const set,
+        )
+    })
+    .map(drop)
+}
+
+/// Mach takes hints about threads that share a cache, but no CPU numbers.
+#[cfg(target_os = "macos")]
+pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
+    Err(unsupported())
+}
