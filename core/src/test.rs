@@ -12,6 +12,28 @@ pub enum Protocol {
     Tcp,
     /// Datagrams with a sequence number and a time stamp.
     Udp,
+    /// A byte stream per association, with one stream of SCTP in each (`--sctp`). Counted and
+    /// reported as TCP is.
+    Sctp,
+}
+
+impl Protocol {
+    /// What reports call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Sctp => "SCTP",
+        }
+    }
+
+    /// Data flows in connections that deliver everything in order, and not in datagrams.
+    pub const fn is_stream(self) -> bool {
+        match self {
+            Self::Tcp | Self::Sctp => true,
+            Self::Udp => false,
+        }
+    }
 }
 
 /// Which way data flows, as the client sees it.
@@ -201,9 +223,10 @@ impl TestSettings {
             block_bytes: match protocol {
                 Protocol::Tcp => DEFAULT_TCP_BLOCK,
                 Protocol::Udp => DEFAULT_UDP_BLOCK,
+                Protocol::Sctp => DEFAULT_SCTP_BLOCK,
             },
             bitrate: match protocol {
-                Protocol::Tcp => None,
+                Protocol::Tcp | Protocol::Sctp => None,
                 Protocol::Udp => Some(DEFAULT_UDP_RATE),
             },
             burst: None,
@@ -256,7 +279,9 @@ pub const MAX_OMIT_SECS: u32 = 600;
 pub const MAX_PARALLEL: u16 = 128;
 /// Bytes a TCP write when nobody says (`-l`).
 pub const DEFAULT_TCP_BLOCK: u32 = 131_072;
-/// Largest TCP block (`-l`).
+/// Bytes an SCTP message when nobody says (`-l`); iperf3 since 3.1.
+pub const DEFAULT_SCTP_BLOCK: u32 = 65_536;
+/// Largest TCP or SCTP block (`-l`).
 pub const MAX_TCP_BLOCK: u32 = 1_048_576;
 /// Datagram size when the path tells nothing better (`-l`); iperf3 since 3.1.5.
 pub const DEFAULT_UDP_BLOCK: u32 = 1460;

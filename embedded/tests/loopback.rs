@@ -3,8 +3,9 @@
 
 mod support;
 
+use linerate_embedded::engine::protocol::code::{ServerError, error_number};
 use linerate_embedded::engine::protocol::greeting;
-use linerate_embedded::engine::session::{Ending, Event, Phase, SessionError, Timer};
+use linerate_embedded::engine::session::{Ending, Event, Phase, Refusal, SessionError, Timer};
 use linerate_embedded::engine::test::{Direction, Limits, Protocol, TestSettings};
 use linerate_embedded::engine::units::BitsPerSec;
 use linerate_embedded::smoltcp::TurnedAway;
@@ -95,6 +96,14 @@ fn a_limit_of_bytes_is_received_to_the_last_byte() {
             assert_eq!((sent.0, received.0), (300_001, 300_001));
         }
     }
+}
+
+#[test]
+fn what_the_stack_lacks_is_refused_by_iperf3s_number() {
+    let mut world = World::new();
+    let client = world.run_test(settings(Protocol::Sctp, Direction::Forward));
+    let refusal = Refusal::Error(ServerError::new(error_number::NO_SCTP));
+    assert_eq!(client.ending, Some(Ending::Failed(SessionError::Refused(refusal))));
 }
 
 #[test]

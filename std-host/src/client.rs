@@ -1,38 +1,31 @@
 //! A client: connects, then runs one test.
 
-use std::net::SocketAddr;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
-use std::{fmt, io};
 
 use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::error_text;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
-use linerate_core::session::{
-    Client as ClientExchange, ClientConfig as SessionConfig, ClientSession, Deadlines, Phase,
-    SessionError, StreamEvent, Transmit,
-};
-use linerate_core::test::{End, Protocol, StreamId};
+use linerate_core::session::{ClientConfig as SessionConfig, ClientSession, Deadlines, Transmit};
+use linerate_core::test::{End, Protocol};
 use linerate_core::time::{Instant, nanos};
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
 
 use crate::auth::Login;
 use crate::clock::Clock;
 use crate::config::ClientConfig;
-use crate::connect::connect;
-use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
-use crate::error::{Error, words};
+use crate::control::{self, Driver, MAX_STREAMS, Records};
+use crate::dial::{Dialler, Reached, reach};
+use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Interval, Progress, TestEnd, TestStart, Warning};
-use crate::stream::{
-    DataFile, DataSocket, SocketOptions, connect_tcp, connect_udp, require_cpu, unusable_file,
-};
+use crate::stream::{DataFile, SocketOptions, require_cpu, unusable_file};
 use crate::sys;
 
 /// Everything that one test told.
@@ -88,10 +81,6 @@ async fn run(
     recorder: &mut Recorder<'_>,
     cancel: &Cancel,
 ) -> Result<(), Error> {
-    let bind = config.bind.as_deref();
-    if let Some(name) = &config.congestion {
-        check_congestion(name)?;
-    }
     if let Some(cpu) = config.affinity {
         require_cpu(cpu)?;
     }
@@ -101,13 +90,13 @@ async fn run(
         settings.limits = file.limits(settings.direction, settings.limits);
     }
     let login = config.credentials.as_ref().map(Login::new).transpose()?;
-    let connecting =
-        connect(&config.host, config.port, bind, config.family, config.connect_timeout);
-    let (control, remote) = tokio::select! {
-        connected = connecting => connected?,
+    let connecting = reach(config);
+    let reached = tokio::select! {
+        reached = connecting => reached?,
         () = cancel.cancelled() => return Err(cancel.error()),
     };
-    control::prepare(&control);
+    let Reached { control, remote, own, ports } = reached;
+    control::prepare(&control, config.control_keep_alive, config.send_timeout);
     let clock = Clock::new();
     let cookie = random_cookie()?;
     // Made late: a server takes it only for some seconds.
@@ -152,25 +141,13 @@ async fn run(
         recorder.handle(Progress::Warning(Warning::DefaultUdpRate));
     }
     let (inputs_sender, inputs) = mpsc::unbounded_channel();
-    let options = SocketOptions::new(&settings, config.congestion.as_deref());
-    let mut backend = Dialler::new(config, &control, remote, cookie, options, inputs_sender)?;
+    let options = SocketOptions::new(&settings, config.congestion.as_deref()).with_own(own);
+    let mut backend =
+        Dialler::new(config, &control, remote, cookie, options, ports, inputs_sender)?;
     backend.file = file;
     let records = Records::new(connection, config.interval);
     Driver::new(session, backend, control, clock, inputs, records, recorder).run(cancel).await;
     Ok(())
-}
-
-/// A congestion control that this system does not have would be replaced by another without a word.
-fn check_congestion(name: &str) -> Result<(), Error> {
-    let probe = Socket::new(Domain::IPV4, Type::STREAM, None)
-        .map_err(|error| Error::system("no socket", &error))?;
-    match sys::set_congestion(&probe, name) {
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
-            let text = error_text::text(error_number::SET_CONGESTION).unwrap_or_default();
-            Err(Error::Usage(format!("-C {name}: {text}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The file to send or to store in, which must be there before anybody is called.
@@ -202,121 +179,6 @@ fn send_cookie(control: &TcpStream, session: &mut ClientSession<'_, MAX_STREAMS>
     if let Some(Transmit::Bytes(cookie)) = session.poll_control() {
         let sent = control.try_write(cookie).unwrap_or(0);
         session.consume_control(sent);
-    }
-}
-
-/// Opens the client's streams, one after the other as the session asks.
-struct Dialler<'a> {
-    config: &'a ClientConfig,
-    remote: SocketAddr,
-    local: Option<SocketAddr>,
-    cookie: Cookie,
-    options: Arc<SocketOptions>,
-    inputs: mpsc::UnboundedSender<Opened>,
-    dialling: Option<AbortHandle>,
-    file: Option<DataFile>,
-}
-
-/// A stream was opened, or could not be.
-struct Opened(StreamId, io::Result<DataSocket>);
-
-impl<'a> Dialler<'a> {
-    fn new(
-        config: &'a ClientConfig,
-        control: &TcpStream,
-        remote: SocketAddr,
-        cookie: Cookie,
-        options: SocketOptions,
-        inputs: mpsc::UnboundedSender<Opened>,
-    ) -> Result<Self, Error> {
-        let mut local = None;
-        if config.bind.is_some() {
-            let address = control.local_addr();
-            let mut address =
-                address.map_err(|error| Error::system("control connection", &error))?;
-            address.set_port(0);
-            local = Some(address);
-        }
-        Ok(Self {
-            config,
-            remote,
-            local,
-            cookie,
-            options: Arc::new(options),
-            inputs,
-            dialling: None,
-            file: None,
-        })
-    }
-}
-
-impl<'a> Backend for Dialler<'a> {
-    type Exchange = ClientExchange<'a, MAX_STREAMS>;
-    type Input = Opened;
-
-    fn open_stream(&mut self, id: StreamId, _session: &TestSession<Self>) {
-        let (remote, local, cookie) = (self.remote, self.local, self.cookie);
-        let (options, inputs) = (self.options.clone(), self.inputs.clone());
-        let dialling = tokio::spawn(async move {
-            let opened = match options.protocol() {
-                Protocol::Tcp => connect_tcp(remote, local, &cookie, &options).await,
-                Protocol::Udp => connect_udp(remote, local, &options).await,
-            };
-            // The test may be over already; then nobody wants the stream.
-            let _ = inputs.send(Opened(id, opened));
-        });
-        self.dialling = Some(dialling.abort_handle());
-    }
-
-    fn file(&self) -> Option<&DataFile> {
-        self.file.as_ref()
-    }
-
-    fn cpu(&self) -> Option<u16> {
-        self.config.affinity
-    }
-
-    fn on_input(
-        &mut self,
-        session: &mut TestSession<Self>,
-        sockets: &mut Vec<DataSocket>,
-        now: Instant,
-        Opened(id, opened): Opened,
-    ) -> Result<(), Error> {
-        match opened {
-            Ok(socket) => {
-                sockets.push(socket);
-                session.handle_stream(now, id, StreamEvent::Connected);
-                Ok(())
-            }
-            Err(error) => {
-                let code = error.raw_os_error().unwrap_or(0);
-                session.handle_stream(now, id, StreamEvent::Failed { code });
-                Err(Error::Stream {
-                    number: id.number(),
-                    protocol: self.options.protocol(),
-                    port: self.config.port,
-                    message: words(&error),
-                })
-            }
-        }
-    }
-
-    fn explain(&self, error: SessionError) -> Error {
-        match error {
-            SessionError::ControlClosed(Phase::Preparing) if self.config.credentials.is_some() => {
-                Error::LoginUnanswered
-            }
-            _ => Error::Session(error),
-        }
-    }
-}
-
-impl Drop for Dialler<'_> {
-    fn drop(&mut self) {
-        if let Some(dialling) = &self.dialling {
-            dialling.abort();
-        }
     }
 }
 

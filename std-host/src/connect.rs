@@ -5,35 +5,50 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
 use crate::config::Family;
 use crate::error::{Error, words};
+use crate::sys;
 
 /// A control connection, and the server's address that it leads to.
 pub(crate) type Connected = (TcpStream, SocketAddr);
 
-/// A control connection to `host`, from `bind` if given.
-pub(crate) async fn connect(
-    host: &str,
-    port: u16,
-    bind: Option<&str>,
-    family: Option<Family>,
+/// Whom to connect to, and from where.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    /// Name or address of this machine to start from.
+    pub(crate) bind: Option<&'a str>,
+    /// Network device to use.
+    pub(crate) device: Option<&'a str>,
+    pub(crate) family: Option<Family>,
+}
+
+/// A control connection. `prepare` sees the addresses before the first attempt.
+pub(crate) async fn connect<T>(
+    target: Target<'_>,
     timeout: Option<Duration>,
-) -> Result<Connected, Error> {
-    let local = match bind {
-        Some(name) => own_addresses(name, family).await?,
-        None => Vec::new(),
-    };
+    prepare: impl FnOnce(&[Pair]) -> Result<T, Error>,
+) -> Result<(Connected, T), Error> {
+    let Target { host, port, bind, device, family } = target;
     let failed = |error: io::Error| Error::Connect {
         server: format!("{host} port {port}"),
         message: words(&error),
     };
     let connecting = async {
+        let local = match bind {
+            Some(name) => own_addresses(name, family).await?,
+            None => Vec::new(),
+        };
         let remote = resolve(host, port).await.map_err(failed)?;
         let remote = of_family(host, remote, family)?;
-        race(pairs(&remote, &local)?).await.map_err(failed)
+        let pairs = pairs(&remote, &local)?;
+        let prepared = prepare(&pairs)?;
+        Ok((race(pairs, device).await.map_err(failed)?, prepared))
     };
     match timeout {
         Some(limit) => tokio::time::timeout(limit, connecting).await.unwrap_or_else(|_| {
@@ -84,7 +99,7 @@ pub(crate) async fn resolve(name: &str, port: u16) -> io::Result<Vec<SocketAddr>
 }
 
 /// An address to reach, and one of ours to start from.
-type Pair = (SocketAddr, Option<SocketAddr>);
+pub(crate) type Pair = (SocketAddr, Option<SocketAddr>);
 
 /// Every remote address, with a local one of the same family where some are asked for.
 fn pairs(remote: &[SocketAddr], local: &[SocketAddr]) -> Result<Vec<Pair>, Error> {
@@ -106,13 +121,14 @@ fn pairs(remote: &[SocketAddr], local: &[SocketAddr]) -> Result<Vec<Pair>, Error
 
 /// The first connection that stands. The next address is tried when the one before has failed, or
 /// has not answered for a while.
-async fn race(pairs: Vec<Pair>) -> io::Result<Connected> {
+async fn race(pairs: Vec<Pair>, device: Option<&str>) -> io::Result<Connected> {
     let mut waiting = pairs.into_iter();
     let mut attempts = JoinSet::new();
     let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
     loop {
         if let Some((remote, local)) = waiting.next() {
-            attempts.spawn(async move { Ok((dial(remote, local).await?, remote)) });
+            let device = device.map(str::to_owned);
+            attempts.spawn(async move { Ok((dial(remote, local, device).await?, remote)) });
         }
         let head_start = async {
             match waiting.len() {
@@ -133,9 +149,16 @@ async fn race(pairs: Vec<Pair>) -> io::Result<Connected> {
     }
 }
 
-async fn dial(remote: SocketAddr, local: Option<SocketAddr>) -> io::Result<TcpStream> {
+async fn dial(
+    remote: SocketAddr,
+    local: Option<SocketAddr>,
+    device: Option<String>,
+) -> io::Result<TcpStream> {
     let socket = if remote.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     let connecting = async {
+        if let Some(device) = device {
+            sys::bind_to_device(&SockRef::from(&socket), &device)?;
+        }
         if let Some(local) = local {
             socket.bind(local)?;
         }
@@ -179,7 +202,7 @@ mod tests {
     #[tokio::test]
     async fn a_link_local_address_without_its_interface_is_named() {
         let remote = address("[fe80::1]:5201");
-        let error = race(vec![(remote, None)]).await.expect_err("it has no interface");
+        let error = race(vec![(remote, None)], None).await.expect_err("it has no interface");
         assert!(error.to_string().contains("fe80::1%eth0"), "{error}");
     }
 
@@ -190,7 +213,8 @@ mod tests {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let dead = closed.local_addr().expect("bound");
         drop(closed);
-        let (stream, remote) = race(vec![(dead, None), (alive, None)]).await.expect("one is alive");
+        let (stream, remote) =
+            race(vec![(dead, None), (alive, None)], None).await.expect("one is alive");
         assert_eq!((stream.peer_addr().expect("connected"), remote), (alive, alive));
     }
 }

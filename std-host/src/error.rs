@@ -174,10 +174,7 @@ impl fmt::Display for Error {
             Self::System { what, message } => write!(f, "{what}: {message}"),
             Self::Connect { server, message } => write!(f, "{server}: {message}"),
             Self::Stream { number, protocol, port, message } => {
-                let transport = match protocol {
-                    Protocol::Tcp => "TCP",
-                    Protocol::Udp => "UDP",
-                };
+                let transport = protocol.name();
                 write!(
                     f,
                     "unable to connect stream {number}: the control connection works, but \

@@ -50,6 +50,8 @@ mod clock;
 pub mod config;
 mod connect;
 mod control;
+mod device;
+mod dial;
 pub mod error;
 pub mod observe;
 pub mod report;

@@ -15,10 +15,14 @@
 //! | [`rows`] | many cases at once, but not too many |
 //! | [`link`] | what a network does to packets, in virtual time and between real programs |
 //! | `namespace` | networks of their own, on Linux |
+//! | `veth` | two of them with a cable between |
+//! | `capture` | what programs put on such a cable |
 //! | [`virtual_time`] | both engines over an emulated link, in virtual time |
 //! | [`fuzzing`] | what random bytes must not do to the engine, and the corpus |
 //! | [`stack`] | how much stack the calls into the engine take |
 
+#[cfg(target_os = "linux")]
+pub mod capture;
 pub mod case;
 pub mod check;
 pub mod client;
@@ -34,4 +38,6 @@ pub mod script;
 pub mod server;
 pub mod stack;
 pub mod tool;
+#[cfg(target_os = "linux")]
+pub mod veth;
 pub mod virtual_time;

@@ -88,14 +88,39 @@ impl Namespace {
     ///
     /// When the system does not tell.
     pub fn udp_overflow(&self) -> u64 {
-        let output = self.command("cat".as_ref()).arg("/proc/net/snmp").output();
+        self.count("/proc/net/snmp", "Udp", "RcvbufErrors")
+    }
+
+    /// What the system counted of MPTCP here, by the name of the counter.
+    ///
+    /// # Panics
+    ///
+    /// When the system does not tell.
+    pub fn mptcp_count(&self, counter: &str) -> u64 {
+        self.count("/proc/net/netstat", "MPTcpExt", counter)
+    }
+
+    /// Changes a setting of the kernel, by its name as `sysctl` has it.
+    ///
+    /// # Panics
+    ///
+    /// When the system does not let it.
+    pub fn set(&self, name: &str, value: &str) {
+        let path = Path::new("/proc/sys").join(name.replace('.', "/"));
+        let written = self.enter(|| std::fs::write(&path, value));
+        written.unwrap_or_else(|why| panic!("{name}={value}: {why}"));
+    }
+
+    fn count(&self, table: &str, group: &str, counter: &str) -> u64 {
+        let output = self.command("cat".as_ref()).arg(table).output();
         let text = String::from_utf8(output.expect("the ip command is there").stdout);
         let text = text.expect("a table of names and numbers");
-        let mut rows = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+        let mut rows = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
         let (names, numbers) = (rows.next().unwrap_or(""), rows.next().unwrap_or(""));
         let mut columns = names.split(' ').zip(numbers.split(' '));
-        let found = columns.find(|(name, _)| *name == "RcvbufErrors");
-        found.and_then(|(_, number)| number.parse().ok()).expect("the column of overflows")
+        let found = columns.find(|(name, _)| *name == counter);
+        let number = found.and_then(|(_, number)| number.parse().ok());
+        number.unwrap_or_else(|| panic!("{table} has no {counter} of {group}"))
     }
 
     /// Does something on a thread that is in the namespace. Sockets and devices opened there stay in

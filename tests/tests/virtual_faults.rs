@@ -111,7 +111,7 @@ fn random_setup(random: &mut Random, seed: u64) -> Setup {
     settings.counters_64bit = random.happens(300_000);
     settings.bitrate = Some(BitsPerSec(random.pick(&[200_000, 1_000_000, 4_000_000])));
     settings.block_bytes = match settings.protocol {
-        Protocol::Tcp => random.pick(&[10_000, 65_536]),
+        Protocol::Tcp | Protocol::Sctp => random.pick(&[10_000, 65_536]),
         Protocol::Udp => random.pick(&[1000, 1460]),
     };
     settings.limits = random.pick(&[

@@ -117,7 +117,7 @@ impl Row {
 fn ends(protocol: Protocol) -> [(&'static str, Limits); 3] {
     let none = Limits::default();
     let (bytes, blocks) = match protocol {
-        Protocol::Tcp => (7_000_001, 41),
+        Protocol::Tcp | Protocol::Sctp => (7_000_001, 41),
         Protocol::Udp => (400_001, 301),
     };
     [

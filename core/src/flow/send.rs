@@ -152,7 +152,7 @@ impl SendFlow {
 
     fn whole_blocks(&self, limit: u64) -> u64 {
         match self.protocol {
-            Protocol::Tcp => limit,
+            Protocol::Tcp | Protocol::Sctp => limit,
             Protocol::Udp => limit - limit % self.block_bytes,
         }
     }

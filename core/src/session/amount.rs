@@ -5,7 +5,7 @@
 use super::Timer;
 use super::shared::{Conclusion, Purpose, Shared};
 use crate::stats::{Sample, StreamState};
-use crate::test::{End, Protocol, Role};
+use crate::test::{End, Role};
 use crate::time::{Instant, NANOS_PER_SEC};
 
 /// An amount that has not all been received.
@@ -36,7 +36,7 @@ impl<const N: usize> Shared<N> {
             _ if self.end == End::Server => None,
             (None, None) => None,
             (None, Some(blocks)) => Some(share(blocks).saturating_mul(block_bytes)),
-            (Some(bytes), _) if settings.protocol == Protocol::Tcp => Some(share(bytes)),
+            (Some(bytes), _) if settings.protocol.is_stream() => Some(share(bytes)),
             (Some(bytes), _) => Some(share(bytes.div_ceil(block_bytes)) * block_bytes),
         }
     }
@@ -64,7 +64,7 @@ impl<const N: usize> Shared<N> {
     /// UDP may have lost it, and with data both ways the other way may have ended the test.
     pub(super) fn on_test_end(&mut self, now: Instant) {
         let settings = &self.settings;
-        let is_awaited = settings.protocol == Protocol::Tcp
+        let is_awaited = settings.protocol.is_stream()
             && settings.limits.bytes.is_some()
             && settings.omit_secs == 0
             && self.accounts.streams().iter().all(|stream| stream.role() == Role::Receiver)

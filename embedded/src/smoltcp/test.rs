@@ -74,7 +74,7 @@ impl<const N: usize, const T: usize> Test<N, T> {
     pub(super) fn known(&self, cookie: &Cookie) -> Option<Known> {
         (self.cookie == *cookie).then(|| match self.awaited() {
             Some(Protocol::Tcp) => Known::AwaitingStreams,
-            Some(Protocol::Udp) | None => Known::Running,
+            Some(Protocol::Udp | Protocol::Sctp) | None => Known::Running,
         })
     }
 
@@ -228,6 +228,7 @@ impl<const N: usize, const T: usize> Test<N, T> {
                     return Admission::Deny(ServerError::new(error_number::UDP_BLOCK_SIZE));
                 }
             }
+            Protocol::Sctp => return Admission::Deny(ServerError::new(error_number::NO_SCTP)),
         }
         Admission::Accept
     }

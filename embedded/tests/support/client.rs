@@ -273,7 +273,7 @@ impl Flow {
 impl Stream {
     fn open(net: &mut Net, protocol: Protocol) -> Self {
         let handle = match protocol {
-            Protocol::Tcp => net.connect(),
+            Protocol::Tcp | Protocol::Sctp => net.connect(),
             Protocol::Udp => {
                 let handle = net.datagrams(HOST);
                 let socket = net.sockets.get_mut::<udp::Socket<'_>>(handle);
@@ -287,7 +287,7 @@ impl Stream {
     /// Does its part of the connection; `true` once it stands.
     fn connect(&self, net: &mut Net, cookie: &Cookie) -> bool {
         match self.protocol {
-            Protocol::Tcp => {
+            Protocol::Tcp | Protocol::Sctp => {
                 let socket = net.sockets.get_mut::<tcp::Socket<'_>>(self.handle);
                 socket.may_send() && socket.send_slice(cookie.as_bytes()).is_ok()
             }
@@ -302,7 +302,7 @@ impl Stream {
     fn receive(&mut self, now: EngineInstant, net: &mut Net) -> bool {
         let Some(Flow::Receive(flow)) = &mut self.flow else { return false };
         match self.protocol {
-            Protocol::Tcp => {
+            Protocol::Tcp | Protocol::Sctp => {
                 let socket = net.sockets.get_mut::<tcp::Socket<'_>>(self.handle);
                 while socket.can_recv() {
                     let taken = socket.recv(|bytes| (bytes.len(), bytes.len()));

@@ -191,7 +191,7 @@ fn protocol(
         return Err(typed.problem_in_words(&[id], "is for --sctp only"));
     }
     match (client.udp, client.sctp) {
-        (_, true) => Err(typed.problem(&["sctp"], error_number::NO_SCTP)),
+        (_, true) => Ok(Protocol::Sctp),
         (true, _) => Ok(Protocol::Udp),
         _ => Ok(Protocol::Tcp),
     }
@@ -279,7 +279,7 @@ fn block_bytes(
 ) -> Result<Option<u32>, Problem> {
     let (smallest, largest, error) = match protocol {
         Protocol::Udp => (MIN_UDP_BLOCK, MAX_UDP_BLOCK, error_number::UDP_BLOCK_SIZE),
-        Protocol::Tcp => (1, MAX_TCP_BLOCK, error_number::BLOCK_SIZE),
+        Protocol::Tcp | Protocol::Sctp => (1, MAX_TCP_BLOCK, error_number::BLOCK_SIZE),
     };
     match client.length {
         None | Some(0) => Ok(None),

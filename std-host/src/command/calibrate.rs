@@ -143,7 +143,7 @@ impl Figure {
         let rate = format!("{}s/sec", rate(self.bits_per_second, None));
         let row = format!("{:<26}{rate:>17}{:>7.0} %", self.name, self.cpu_percent);
         match self.protocol {
-            Protocol::Tcp => format!("{row}\n"),
+            Protocol::Tcp | Protocol::Sctp => format!("{row}\n"),
             Protocol::Udp => {
                 let thousands = self.packets_per_second / 1000.0;
                 format!("{row}{thousands:>11.0} k/s{:>8.2} %\n", self.lost_percent)

@@ -15,12 +15,12 @@ use crate::report::ServerOutput;
 use crate::sys::{self, KeepAlive};
 
 /// Makes a fresh control connection prompt, and aware of a peer that has gone.
-pub(crate) fn prepare(control: &TcpStream) {
+pub(crate) fn prepare(control: &TcpStream, keep_alive: KeepAlive, send_timeout: Option<Duration>) {
     let socket = SockRef::from(control);
     // All of these make a good connection better; one without them still works.
     let _ = control.set_nodelay(true);
-    let _ = sys::set_keep_alive(&socket, KeepAlive::PROMPT);
-    let _ = sys::set_user_timeout(&socket, USER_TIMEOUT);
+    let _ = sys::set_keep_alive(&socket, keep_alive);
+    let _ = sys::set_user_timeout(&socket, send_timeout.unwrap_or(USER_TIMEOUT));
 }
 
 pub(super) struct Connection {
@@ -177,3 +177,41 @@ const READ_BYTES: usize = 16 * 1024;
 const OUTPUT_LIMIT: usize = 64 << 20;
 const USER_TIMEOUT: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(1);
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn times_that_were_given_replace_our_own() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let socket = SockRef::from(&stream);
+        let times = || {
+            let of = |time: io::Result<Duration>| time.unwrap().as_secs();
+            (
+                of(socket.tcp_keepalive_time()),
+                of(socket.tcp_keepalive_interval()),
+                socket.tcp_keepalive_retries().unwrap(),
+                socket.tcp_user_timeout().unwrap().map(|time| time.as_millis()),
+            )
+        };
+        let systems_own = times();
+        let given = KeepAlive {
+            idle: Some(Duration::from_secs(77)),
+            interval: Some(Duration::from_secs(7)),
+            count: Some(9),
+        };
+        // The system's own times for `--cntl-ka` without any; ours last, for they stay once set.
+        let cases = [
+            (KeepAlive::default(), None, (systems_own.0, systems_own.1, systems_own.2, 20_000)),
+            (given, Some(Duration::from_millis(1500)), (77, 7, 9, 1500)),
+            (KeepAlive::PROMPT, None, (5, 5, 3, 20_000)),
+        ];
+        for (keep_alive, send_timeout, (idle, interval, count, millis)) in cases {
+            prepare(&stream, keep_alive, send_timeout);
+            assert!(socket.keepalive().unwrap());
+            assert_eq!(times(), (idle, interval, count, Some(millis)), "{keep_alive:?}");
+        }
+    }
+}

@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Progress};
 use crate::stream::{
-    DataFile, DataSocket, SocketOptions, adopt_tcp, check_cpu, unusable_cpu, unusable_file,
+    DataFile, DataSocket, SocketOptions, adopt_stream, check_cpu, unusable_cpu, unusable_file,
 };
 use crate::sys;
 
@@ -51,7 +51,7 @@ pub(super) async fn host(
     cancel: &Cancel,
 ) -> bool {
     let Visitor { stream, peer, cookie, test_number } = visitor;
-    control::prepare(&stream);
+    control::prepare(&stream, shared.control.keep_alive, shared.control.send_timeout);
     let clock = Clock::new();
     let session = begin(clock.now(), session_config(config));
     let connection = Connection {
@@ -124,10 +124,19 @@ impl Host<'_> {
             return;
         }
         let options = SocketOptions::new(settings, session.text().congestion());
-        let is_tcp = settings.protocol == Protocol::Tcp;
-        self.place = self.shared.table.enter(self.cookie, is_tcp.then(|| self.sender.clone()));
+        let options = options.with_own(self.shared.own.clone());
+        if settings.protocol == Protocol::Sctp
+            && let Err(error) = self.shared.sctp.open()
+        {
+            let told = sctp_error(&error);
+            let error = Error::system(told.to_string(), &error);
+            let _ = self.sender.send(Input::Unfit(told, error));
+            return;
+        }
+        let is_stream = settings.protocol.is_stream();
+        self.place = self.shared.table.enter(self.cookie, is_stream.then(|| self.sender.clone()));
         self.options = Some(options.clone());
-        if is_tcp || self.place.is_none() {
+        if is_stream || self.place.is_none() {
             // The test's own receiver lives as long as the test.
             let _ = self.sender.send(Input::Prepared);
             return;
@@ -198,7 +207,7 @@ impl Backend for Host<'_> {
             }
             (Input::Greeted(socket), _) => accept(session, sockets, now, socket),
             (Input::Connected(stream, order), Some(options)) => {
-                let socket = adopt_tcp(stream, options)
+                let socket = adopt_stream(stream, options)
                     .map_err(|error| Error::system("unable to accept a stream", &error))?;
                 self.connected.push((order, socket));
                 if self.connected.len() == session.settings().stream_count() {
@@ -287,6 +296,19 @@ fn accept<'a>(
         sockets.pop();
     }
 }
+
+/// What the client is told when the SCTP port cannot be opened.
+fn sctp_error(error: &io::Error) -> ServerError {
+    let errno = error.raw_os_error().unwrap_or(0);
+    match error.kind() {
+        // Somebody else has the port; anything else means that there is no SCTP.
+        io::ErrorKind::AddrInUse => ServerError { number: STREAM_LISTENER, errno },
+        _ => ServerError { number: error_number::NO_SCTP, errno },
+    }
+}
+
+/// iperf3's number for data connections that cannot be listened for.
+const STREAM_LISTENER: i32 = 202;
 
 impl Drop for Host<'_> {
     fn drop(&mut self) {

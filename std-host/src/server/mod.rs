@@ -9,24 +9,27 @@ mod policy;
 mod table;
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use linerate_core::accept::Admission;
 use linerate_core::protocol::code::ControlCode;
-use socket2::{Socket, Type};
+use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::auth::{Gate, Guest};
-use crate::config::{Family, ServerConfig};
+use crate::config::{Family, KeepAlive, ServerConfig};
 use crate::connect::{of_family, resolve};
+use crate::device;
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
-use crate::stream::{Listen, UdpDoor, require_cpu};
+use crate::stream::{Listen, OwnOptions, SctpDoor, UdpDoor, require_cpu};
+use crate::sys;
 use greet::{Greeted, Greetings};
 use host::{Visitor, host};
 use table::Table;
@@ -36,6 +39,8 @@ use table::Table;
 pub struct Server {
     config: ServerConfig,
     listener: TcpListener,
+    /// Connections to the SCTP port, while it is open.
+    of_sctp: mpsc::Receiver<(TcpStream, SocketAddr)>,
     shared: Arc<Shared>,
 }
 
@@ -44,12 +49,23 @@ pub struct Server {
 struct Shared {
     table: Table,
     udp: UdpDoor,
+    sctp: SctpDoor,
+    /// What this server wants of all its data sockets.
+    own: OwnOptions,
+    control: ControlOptions,
     /// File to store in, or to send from.
     file: Option<PathBuf>,
     /// CPU of the streams of clients that name none.
     affinity: Option<u16>,
     /// Where clients have to log in.
     gate: Option<Gate>,
+}
+
+/// What this server wants of its control connections.
+#[derive(Debug, Clone, Copy)]
+struct ControlOptions {
+    keep_alive: KeepAlive,
+    send_timeout: Option<Duration>,
 }
 
 /// Watches a server: makes the observer of each test, and hears of those who got none.
@@ -74,6 +90,8 @@ impl Server {
     /// [`Error::System`] when the port is taken, or the address or CPU is not this machine's,
     /// [`Error::Usage`] when the files of its login cannot be used.
     pub async fn bind(config: ServerConfig) -> Result<Self, Error> {
+        let device = config.bind_device.as_deref();
+        device::check(device)?;
         if let Some(cpu) = config.affinity {
             require_cpu(cpu)?;
         }
@@ -86,19 +104,33 @@ impl Server {
             };
             Error::system(what, &error)
         };
-        let socket = listen.bind(Type::STREAM, reuse_address).map_err(failed)?;
+        let prepare = |socket: &Socket| {
+            reuse_address(socket)?;
+            device.map_or(Ok(()), |device| sys::bind_to_device(socket, device))
+        };
+        let socket = listen.bind_with(&listening_socket, &prepare).map_err(failed)?;
         socket.listen(BACKLOG).map_err(failed)?;
         let listener = TcpListener::from_std(socket.into()).map_err(failed)?;
         let local = listener.local_addr().map_err(failed)?;
-        let udp = UdpDoor::bind(match listen {
-            Listen::Everywhere { .. } => Listen::Everywhere { port: local.port() },
-            Listen::At(_) => Listen::At(local),
-        })
-        .map_err(failed)?;
+        // Of an MPTCP socket, Linux does not tell the zone that it is bound to.
+        let listen = listen.with_port(local.port());
+        let udp = UdpDoor::bind(listen, device).map_err(failed)?;
+        let also = sctp_addresses(&config).await?;
+        let (sender, of_sctp) = mpsc::channel(1);
+        let sctp = SctpDoor::new(listen, config.bind_device.clone(), also, sender);
         let table = Table::new(if config.one_off { 1 } else { MOST_TESTS });
+        let own = OwnOptions {
+            device: config.bind_device.clone(),
+            send_timeout: config.send_timeout,
+            ..OwnOptions::default()
+        };
+        let control = ControlOptions {
+            keep_alive: config.control_keep_alive,
+            send_timeout: config.send_timeout,
+        };
         let (file, affinity) = (config.file.clone(), config.affinity);
-        let shared = Arc::new(Shared { table, udp, file, affinity, gate });
-        Ok(Self { config, listener, shared })
+        let shared = Arc::new(Shared { table, udp, sctp, own, control, file, affinity, gate });
+        Ok(Self { config, listener, of_sctp, shared })
     }
 
     /// The port that is open, which the system chose if the configuration says 0.
@@ -110,7 +142,7 @@ impl Server {
     /// to serve; then also until the idle time-out if no test comes, to which failed attempts are
     /// none. Running tests are ended with a summary and their clients told.
     pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
-        let Self { config, listener, shared } = self;
+        let Self { config, listener, mut of_sctp, shared } = self;
         let mut greetings = Greetings::new();
         // A server that goes on has nothing to do when it is idle.
         let idle_timeout = config.idle_timeout.filter(|_| config.one_off);
@@ -124,7 +156,7 @@ impl Server {
             }
             let room_at = greetings.room_at();
             tokio::select! {
-                accepted = accept(&listener, room_at) => match accepted {
+                accepted = accept(&listener, &mut of_sctp, room_at) => match accepted {
                     Ok((stream, peer)) => {
                         if let Some(peer) = greetings.begin(stream, peer) {
                             hosted.tests.turned_away(peer, "too many silent connections");
@@ -209,12 +241,33 @@ async fn idle(until: Option<Instant>) {
 /// The next connection, not before there is room for it.
 async fn accept(
     listener: &TcpListener,
+    of_sctp: &mut mpsc::Receiver<(TcpStream, SocketAddr)>,
     room_at: Option<Instant>,
 ) -> io::Result<(TcpStream, SocketAddr)> {
     if let Some(at) = room_at {
         tokio::time::sleep_until(at).await;
     }
-    listener.accept().await
+    tokio::select! {
+        accepted = listener.accept() => accepted,
+        Some(accepted) = of_sctp.recv() => Ok(accepted),
+    }
+}
+
+/// One port takes TCP and, where the system has it, MPTCP: what arrives as plain TCP is accepted as a
+/// plain TCP socket.
+fn listening_socket(domain: Domain) -> io::Result<Socket> {
+    sys::multipath_socket(domain).or_else(|_| Socket::new(domain, Type::STREAM, None))
+}
+
+/// The addresses of `-X`.
+async fn sctp_addresses(config: &ServerConfig) -> Result<Vec<IpAddr>, Error> {
+    let mut addresses = Vec::new();
+    for name in &config.sctp_bind {
+        let failed = |error| Error::system(format!("-X {name}"), &error);
+        let found = of_family(name, resolve(name, 0).await.map_err(failed)?, config.family)?;
+        addresses.push(found[0].ip());
+    }
+    Ok(addresses)
 }
 
 async fn listen_address(config: &ServerConfig) -> Result<Listen, Error> {

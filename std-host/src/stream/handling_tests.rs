@@ -240,7 +240,8 @@ async fn dial(listener: &TcpListener) -> (DataSocket, tokio::net::TcpStream) {
     let options = SocketOptions::new(&TestSettings::new(Protocol::Tcp), None);
     let cookie = Cookie::from_random([0; 36]);
     let remote = listener.local_addr().unwrap();
-    let (near, far) = tokio::join!(connect_tcp(remote, None, &cookie, &options), listener.accept());
+    let (near, far) =
+        tokio::join!(connect_stream(remote, LocalPoint::Any, &cookie, &options), listener.accept());
     let mut far = far.unwrap().0;
     far.read_exact(&mut [0; Cookie::LEN]).await.unwrap();
     (near.unwrap(), far)

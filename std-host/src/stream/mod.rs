@@ -9,6 +9,8 @@ mod handling;
 mod listen;
 mod options;
 mod outcome;
+mod ports;
+mod sctp_door;
 mod sink;
 mod socket;
 mod source;
@@ -32,8 +34,10 @@ pub(crate) use cpu::{check_cpu, require_cpu, unusable_cpu};
 pub(crate) use file::{DataFile, unusable_file};
 pub(crate) use handling::Handling;
 pub(crate) use listen::Listen;
-pub(crate) use options::SocketOptions;
-pub(crate) use socket::{DataSocket, adopt_tcp, connect_tcp, connect_udp};
+pub(crate) use options::{OwnOptions, SocketOptions};
+pub(crate) use ports::{LocalPoint, LocalPorts};
+pub(crate) use sctp_door::SctpDoor;
+pub(crate) use socket::{DataSocket, adopt_stream, connect_stream, connect_udp};
 pub(crate) use udp_door::UdpDoor;
 
 use crate::clock::Clock;
@@ -210,7 +214,7 @@ impl Stream {
 /// Flows and threads divide by the block size, and write headers into it.
 fn has_valid_block(plan: &StreamPlan) -> bool {
     match plan.protocol {
-        Protocol::Tcp => (1..=MAX_TCP_BLOCK).contains(&plan.block_bytes),
+        Protocol::Tcp | Protocol::Sctp => (1..=MAX_TCP_BLOCK).contains(&plan.block_bytes),
         Protocol::Udp => (MIN_UDP_BLOCK..=MAX_UDP_BLOCK).contains(&plan.block_bytes),
     }
 }

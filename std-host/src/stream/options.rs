@@ -2,12 +2,14 @@
 //! have something goes without, and a warning says so.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
-use linerate_core::test::{Protocol, TestSettings};
+use linerate_core::test::{Direction, Protocol, TestSettings};
 use linerate_core::units::BitsPerSec;
-use socket2::Socket;
+use socket2::{Domain, Socket, Type};
 
+use crate::error::words;
 use crate::report::{SocketBuffers, Warning};
 use crate::sys;
 
@@ -23,7 +25,23 @@ pub(crate) struct SocketOptions {
     fq_rate: Option<BitsPerSec>,
     dont_fragment: bool,
     flow_label: Option<u32>,
+    server_sends: bool,
+    mptcp: bool,
     congestion: Option<String>,
+    own: OwnOptions,
+}
+
+/// What one end wants of its data sockets for itself; the other hears nothing of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OwnOptions {
+    /// The network device that they use.
+    pub(crate) device: Option<String>,
+    /// How long sent data may stay unacknowledged; none leaves it to the system.
+    pub(crate) send_timeout: Option<Duration>,
+    /// SCTP: streams within each association.
+    pub(crate) sctp_streams: Option<u16>,
+    /// SCTP: addresses of this machine that each association uses.
+    pub(crate) sctp_addresses: Vec<IpAddr>,
 }
 
 impl SocketOptions {
@@ -39,8 +57,21 @@ impl SocketOptions {
             fq_rate: settings.fq_rate,
             dont_fragment: settings.dont_fragment,
             flow_label: settings.flow_label,
+            server_sends: settings.direction != Direction::Forward,
+            mptcp: settings.mptcp,
             congestion: congestion.map(str::to_owned),
+            own: OwnOptions::default(),
         }
+    }
+
+    /// The same with what this end wants for itself.
+    pub(crate) fn with_own(self, own: OwnOptions) -> Self {
+        Self { own, ..self }
+    }
+
+    /// SCTP: the local addresses that were asked for.
+    pub(crate) fn sctp_addresses(&self) -> &[IpAddr] {
+        &self.own.sctp_addresses
     }
 
     /// Transport of the data sockets.
@@ -48,13 +79,51 @@ impl SocketOptions {
         self.protocol
     }
 
-    /// Applies everything to a socket of family IPv6 or IPv4 and returns what could not be had.
+    /// A client's socket: of the wanted transport and on the wanted device, everything else still to
+    /// be applied.
+    pub(super) fn socket(&self, domain: Domain) -> io::Result<(Socket, Option<Warning>)> {
+        let (socket, warning) = match self.protocol {
+            Protocol::Udp => (Socket::new(domain, Type::DGRAM, None)?, None),
+            Protocol::Sctp => (sys::sctp_socket(domain)?, None),
+            Protocol::Tcp if self.mptcp => match sys::multipath_socket(domain) {
+                Ok(socket) => (socket, None),
+                Err(error) => {
+                    (Socket::new(domain, Type::STREAM, None)?, refusal("--mptcp", Err(error)))
+                }
+            },
+            Protocol::Tcp => (Socket::new(domain, Type::STREAM, None)?, None),
+        };
+        socket.set_nonblocking(true)?;
+        self.bind_to_device(&socket)?;
+        Ok((socket, warning))
+    }
+
+    /// Keeps a socket to the wanted device.
+    pub(super) fn bind_to_device(&self, socket: &Socket) -> io::Result<()> {
+        match &self.own.device {
+            Some(device) => sys::bind_to_device(socket, device),
+            None => Ok(()),
+        }
+    }
+
+    /// What a connected socket turned out not to be.
+    pub(super) fn after_connect(&self, socket: &Socket) -> Option<Warning> {
+        // One warning is enough where this end's own system lacks it.
+        let is_plain = self.mptcp && !sys::is_multipath(socket);
+        (is_plain && sys::multipath_socket(Domain::IPV4).is_ok()).then(|| Warning::Unsupported {
+            option: "--mptcp",
+            reason: "the server does not speak it, so the streams are plain TCP".into(),
+        })
+    }
+
+    /// Applies everything to a socket that carries IPv6 or IPv4 and returns what could not be had.
     /// Before the connection is made where there is a choice: windows and segment sizes are
     /// announced in its first packet.
     pub(super) fn apply(&self, socket: &Socket, ipv6: bool) -> Vec<Warning> {
         let mut warnings = match self.protocol {
             Protocol::Tcp => self.apply_tcp(socket),
             Protocol::Udp => self.apply_udp(socket, ipv6),
+            Protocol::Sctp => self.apply_sctp(socket),
         };
         let mut note = |option, result| warnings.extend(refusal(option, result));
         if let Some(rate) = self.fq_rate {
@@ -84,6 +153,15 @@ impl SocketOptions {
         }
     }
 
+    /// What an accepted connection cannot have: its label is chosen before anybody sees it.
+    pub(super) fn after_accept(&self, ipv6: bool) -> Option<Warning> {
+        let is_wanted = ipv6 && self.server_sends && self.flow_label.is_some();
+        is_wanted.then(|| Warning::Unsupported {
+            option: "--flowlabel",
+            reason: "the system chooses the label of a connection that it accepts".into(),
+        })
+    }
+
     /// Buffer sizes as the system reports them.
     pub(super) fn buffers(&self, socket: &Socket) -> SocketBuffers {
         let bytes = |size: io::Result<usize>| {
@@ -108,6 +186,28 @@ impl SocketOptions {
         if let Some(name) = &self.congestion {
             note("--congestion", sys::set_congestion(socket, name));
         }
+        if let Some(timeout) = self.own.send_timeout {
+            note("--snd-timeout", sys::set_user_timeout(socket, timeout));
+        }
+        warnings
+    }
+
+    fn apply_sctp(&self, socket: &Socket) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let mut note = |option, result| warnings.extend(refusal(option, result));
+        if self.no_delay {
+            note("--no-delay", sys::set_sctp_no_delay(socket));
+        }
+        // Others have no meaning to SCTP; iperf3 passes over them, too.
+        if let Some(bytes @ 512..=131_072) = self.mss_bytes {
+            note("--set-mss", sys::set_sctp_max_segment(socket, bytes));
+        }
+        if let Some(streams) = self.own.sctp_streams {
+            note("--nstreams", sys::set_sctp_streams(socket, streams));
+        }
+        if self.window_bytes.is_none() {
+            make_room(socket, self.block_bytes);
+        }
         warnings
     }
 
@@ -119,12 +219,18 @@ impl SocketOptions {
         if self.window_bytes.is_none() {
             // Best effort: whatever the kernel grants is better than its default.
             let _ = socket.set_recv_buffer_size(DEFAULT_UDP_RECEIVE_BUFFER);
-            let least = self.block_bytes as usize + 1024;
-            if socket.send_buffer_size().is_ok_and(|size| sys::usable_buffer(size) < least) {
-                let _ = socket.set_send_buffer_size(least);
-            }
+            make_room(socket, self.block_bytes);
         }
         warnings
+    }
+}
+
+/// Sees to it that one message fits the send buffer, or none could ever be sent.
+fn make_room(socket: &Socket, block_bytes: u32) {
+    let least = block_bytes as usize + 1024;
+    if socket.send_buffer_size().is_ok_and(|size| sys::usable_buffer(size) < least) {
+        // Best effort: if it stays too small, sending says so.
+        let _ = socket.set_send_buffer_size(least);
     }
 }
 
@@ -151,7 +257,7 @@ fn set_window(socket: &Socket, window: u32) -> Vec<Warning> {
 }
 
 fn refusal(option: &'static str, result: io::Result<()>) -> Option<Warning> {
-    result.err().map(|error| Warning::Unsupported { option, reason: error.to_string() })
+    result.err().map(|error| Warning::Unsupported { option, reason: words(&error) })
 }
 
 /// Enough for 3 ms at 10 Gbit/s. The usual default of 208 KiB overflows whenever the reader is
@@ -160,7 +266,7 @@ const DEFAULT_UDP_RECEIVE_BUFFER: usize = 4 << 20;
 
 #[cfg(test)]
 mod tests {
-    use socket2::{Domain, Type};
+    use socket2::Domain;
 
     use super::*;
 
@@ -168,12 +274,9 @@ mod tests {
         settings: &TestSettings,
         congestion: Option<&str>,
     ) -> (Socket, SocketBuffers, Vec<Warning>) {
-        let kind = match settings.protocol {
-            Protocol::Tcp => Type::STREAM,
-            Protocol::Udp => Type::DGRAM,
-        };
-        let socket = Socket::new(Domain::IPV4, kind, None).unwrap();
         let options = SocketOptions::new(settings, congestion);
+        let (socket, warning) = options.socket(Domain::IPV4).unwrap();
+        assert_eq!(warning, None);
         let warnings = options.apply(&socket, false);
         let buffers = options.buffers(&socket);
         (socket, buffers, warnings)
@@ -211,6 +314,45 @@ mod tests {
             matches!(warnings[..], [Warning::Unsupported { option: "--congestion", .. }]),
             "{warnings:?}"
         );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_one_end_wants_for_itself_reaches_the_socket() {
+        let own = OwnOptions {
+            device: Some("lo".into()),
+            send_timeout: Some(Duration::from_millis(2500)),
+            ..OwnOptions::default()
+        };
+        let options = SocketOptions::new(&TestSettings::new(Protocol::Tcp), None).with_own(own);
+        let (socket, _) = options.socket(Domain::IPV4).unwrap();
+        assert_eq!(options.apply(&socket, false), []);
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_millis(2500)));
+        assert_eq!(socket.device().unwrap().as_deref(), Some(&b"lo"[..]));
+    }
+
+    #[test]
+    fn sctp_passes_over_segment_sizes_that_mean_nothing_to_it() {
+        // A TCP socket in its place refuses each option of SCTP, which tells what was tried.
+        let tried = |mss_bytes: u32| {
+            let settings = TestSettings {
+                no_delay: true,
+                mss_bytes: Some(mss_bytes),
+                ..TestSettings::new(Protocol::Sctp)
+            };
+            let own = OwnOptions { sctp_streams: Some(5), ..OwnOptions::default() };
+            let options = SocketOptions::new(&settings, None).with_own(own);
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            let warnings = options.apply(&socket, false);
+            let named = |warning: &Warning| match warning {
+                Warning::Unsupported { option, .. } => *option,
+                other => panic!("{other:?}"),
+            };
+            warnings.iter().map(named).collect::<Vec<_>>()
+        };
+        assert_eq!(tried(511), ["--no-delay", "--nstreams"]);
+        assert_eq!(tried(512), ["--no-delay", "--set-mss", "--nstreams"]);
+        assert_eq!(tried(131_073), ["--no-delay", "--nstreams"]);
     }
 
     #[cfg(target_os = "linux")]

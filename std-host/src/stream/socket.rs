@@ -8,11 +8,11 @@ use std::sync::Arc;
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::greeting;
 use linerate_core::test::Protocol;
-use socket2::{Domain, SockRef, Socket, Type};
+use socket2::{Domain, SockRef, Socket};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
-use super::SocketOptions;
+use super::{LocalPoint, SocketOptions};
 use crate::report::{SocketBuffers, Warning};
 use crate::sys;
 
@@ -27,18 +27,18 @@ pub(crate) struct DataSocket {
     warnings: Vec<Warning>,
 }
 
-/// Client: opens a TCP data connection and names its test.
+/// Client: opens a TCP, MPTCP or SCTP data connection and names its test.
 ///
-/// `bind` is the local address, its port zero unless one is wanted. Waits as long as the system
-/// does; drop the future to give up earlier.
-pub(crate) async fn connect_tcp(
+/// `local` is where it starts. Waits as long as the system does; drop the future to give up earlier.
+pub(crate) async fn connect_stream(
     remote: SocketAddr,
-    bind: Option<SocketAddr>,
+    local: LocalPoint,
     cookie: &Cookie,
     options: &SocketOptions,
 ) -> io::Result<DataSocket> {
-    let (socket, remote, warnings) = open(remote, bind, options)?;
+    let (socket, remote, mut warnings) = open(remote, local, options)?;
     let mut stream = TcpSocket::from_std_stream(socket.into()).connect(remote).await?;
+    warnings.extend(options.after_connect(&SockRef::from(&stream)));
     stream.write_all(cookie.as_bytes()).await?;
     DataSocket::new(stream.into_std()?.into(), options, warnings)
 }
@@ -48,10 +48,10 @@ pub(crate) async fn connect_tcp(
 /// Waits for ever; drop the future to give up.
 pub(crate) async fn connect_udp(
     remote: SocketAddr,
-    bind: Option<SocketAddr>,
+    local: LocalPoint,
     options: &SocketOptions,
 ) -> io::Result<DataSocket> {
-    let (socket, remote, warnings) = open(remote, bind, options)?;
+    let (socket, remote, warnings) = open(remote, local, options)?;
     socket.connect(&remote.into())?;
     let socket = UdpSocket::from_std(socket.into())?;
     socket.send(&greeting::HELLO).await?;
@@ -68,10 +68,12 @@ pub(crate) async fn connect_udp(
 }
 
 /// Server: makes a data socket of an accepted connection whose cookie was read.
-pub(crate) fn adopt_tcp(stream: TcpStream, options: &SocketOptions) -> io::Result<DataSocket> {
-    let peer = stream.peer_addr()?;
+pub(crate) fn adopt_stream(stream: TcpStream, options: &SocketOptions) -> io::Result<DataSocket> {
+    // An IPv6 socket may carry IPv4, which its options have to reach.
+    let is_ipv6 = canonical(stream.peer_addr()?).is_ipv6();
     let socket = Socket::from(stream.into_std()?);
-    let warnings = options.apply(&socket, peer.is_ipv6());
+    let mut warnings = options.apply(&socket, is_ipv6);
+    warnings.extend(options.after_accept(is_ipv6));
     DataSocket::new(socket, options, warnings)
 }
 
@@ -119,7 +121,7 @@ impl DataSocket {
     pub(crate) fn congestion(&self) -> Option<String> {
         match self.protocol {
             Protocol::Tcp => sys::congestion(&self.socket),
-            Protocol::Udp => None,
+            Protocol::Udp | Protocol::Sctp => None,
         }
     }
 
@@ -145,22 +147,36 @@ impl DataSocket {
 /// A non-blocking socket for `remote` with its options, bound if wanted, and where to connect it.
 fn open(
     remote: SocketAddr,
-    bind: Option<SocketAddr>,
+    local: LocalPoint,
     options: &SocketOptions,
 ) -> io::Result<(Socket, SocketAddr, Vec<Warning>)> {
-    let kind = match options.protocol() {
-        Protocol::Tcp => Type::STREAM,
-        Protocol::Udp => Type::DGRAM,
+    let (socket, warning) = match local {
+        LocalPoint::Held(socket, warning) => (socket, warning),
+        LocalPoint::Any => options.socket(Domain::for_address(remote))?,
+        LocalPoint::At(address) => {
+            let (socket, warning) = options.socket(Domain::for_address(remote))?;
+            bind_local(&socket, address, options)?;
+            (socket, warning)
+        }
     };
-    let socket = Socket::new(Domain::for_address(remote), kind, None)?;
-    socket.set_nonblocking(true)?;
-    let mut warnings = options.apply(&socket, remote.is_ipv6());
-    if let Some(address) = bind {
-        socket.bind(&address.into())?;
-    }
+    let mut warnings = Vec::from_iter(warning);
+    warnings.extend(options.apply(&socket, canonical(remote).is_ipv6()));
     let (destination, warning) = options.destination(&socket, remote);
     warnings.extend(warning);
     Ok((socket, destination, warnings))
+}
+
+/// Binds a client's socket, and an SCTP one to its further addresses, too.
+pub(super) fn bind_local(
+    socket: &Socket,
+    address: SocketAddr,
+    options: &SocketOptions,
+) -> io::Result<()> {
+    socket.bind(&address.into())?;
+    let further = options.sctp_addresses().iter().filter(|&&ip| ip != address.ip());
+    let port = socket.local_addr()?.as_socket().map_or(0, |local| local.port());
+    let further: Vec<_> = further.map(|&ip| SocketAddr::new(ip, port)).collect();
+    if further.is_empty() { Ok(()) } else { sys::bind_sctp_also(socket, &further) }
 }
 
 /// IPv4 addresses in their own form, also when they come from an IPv6 socket.

@@ -180,7 +180,7 @@ async fn a_tcp_stream_begins_with_the_cookie() {
     let mut bytes = [0; Cookie::LEN];
     accepted.read_exact(&mut bytes).await.unwrap();
     assert_eq!(&bytes, cookie.as_bytes());
-    let adopted = adopt_tcp(accepted, &options(Protocol::Tcp)).unwrap();
+    let adopted = adopt_stream(accepted, &options(Protocol::Tcp)).unwrap();
     assert_eq!((adopted.local(), adopted.peer()), (socket.peer(), socket.local()));
     assert_eq!(
         adopted.congestion().is_some(),
@@ -202,7 +202,7 @@ async fn a_udp_stream_is_greeted_once_and_waits_for_a_reply() {
             client
         };
         let options = options(Protocol::Udp);
-        let connect = connect_udp(server.local_addr().unwrap(), None, &options);
+        let connect = connect_udp(server.local_addr().unwrap(), LocalPoint::Any, &options);
         let (socket, client) = soon(async { tokio::join!(connect, answer) }).await;
         assert_eq!(socket.unwrap().local(), client);
         assert!(server.try_recv_from(&mut [0; 16]).is_err(), "nothing was sent again");
@@ -215,7 +215,9 @@ async fn clients_bind_where_they_are_told() {
     let free = std::net::TcpListener::bind(LOOPBACK).unwrap().local_addr().unwrap();
     let remote = listener.local_addr().unwrap();
     let cookie = Cookie::from_random([0; 36]);
-    let socket = connect_tcp(remote, Some(free), &cookie, &options(Protocol::Tcp)).await.unwrap();
+    let socket = connect_stream(remote, LocalPoint::At(free), &cookie, &options(Protocol::Tcp))
+        .await
+        .unwrap();
     assert_eq!(socket.local(), free);
 }
 
@@ -229,7 +231,9 @@ async fn a_flow_label_does_not_hinder_the_connection() {
     let settings = TestSettings { flow_label: Some(0x12345), ..TestSettings::new(Protocol::Tcp) };
     let options = SocketOptions::new(&settings, None);
     let remote = listener.local_addr().unwrap();
-    let socket = connect_tcp(remote, None, &Cookie::from_random([0; 36]), &options).await.unwrap();
+    let socket = connect_stream(remote, LocalPoint::Any, &Cookie::from_random([0; 36]), &options)
+        .await
+        .unwrap();
     assert_eq!(socket.warnings(), []);
 }
 
@@ -262,15 +266,16 @@ fn digits_repeat_from_the_start_of_each_block() {
 /// A sender's and a receiver's end of one connection.
 pub(super) async fn pair(protocol: Protocol) -> (DataSocket, DataSocket) {
     match protocol {
-        Protocol::Tcp => {
+        // The calls of both are the same, and this machine need not have the other.
+        Protocol::Tcp | Protocol::Sctp => {
             let listener = TcpListener::bind(LOOPBACK).await.unwrap();
             let (near, mut far) = dial_tcp(&listener, &Cookie::from_random([0; 36])).await;
             far.read_exact(&mut [0; Cookie::LEN]).await.unwrap();
-            (near, adopt_tcp(far, &options(protocol)).unwrap())
+            (near, adopt_stream(far, &options(protocol)).unwrap())
         }
         Protocol::Udp => {
             let at = Listen::At(LOOPBACK);
-            let [near, far] = [(); 2].map(|()| at.bind(socket2::Type::DGRAM, |_| Ok(())).unwrap());
+            let [near, far] = [(); 2].map(|()| at.bind(socket2::Type::DGRAM, &|_| Ok(())).unwrap());
             near.connect(&far.local_addr().unwrap()).unwrap();
             far.connect(&near.local_addr().unwrap()).unwrap();
             let options = options(protocol);
@@ -286,7 +291,8 @@ pub(super) async fn pair(protocol: Protocol) -> (DataSocket, DataSocket) {
 async fn dial_tcp(listener: &TcpListener, cookie: &Cookie) -> (DataSocket, TcpStream) {
     let remote = listener.local_addr().unwrap();
     let options = options(Protocol::Tcp);
-    let (near, far) = tokio::join!(connect_tcp(remote, None, cookie, &options), listener.accept());
+    let (near, far) =
+        tokio::join!(connect_stream(remote, LocalPoint::Any, cookie, &options), listener.accept());
     (near.unwrap(), far.unwrap().0)
 }
 

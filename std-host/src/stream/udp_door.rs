@@ -39,8 +39,14 @@ struct Shared {
 
 impl UdpDoor {
     /// Opens the port. Must be called within a tokio runtime.
-    pub(crate) fn bind(listen: Listen) -> io::Result<Self> {
-        let socket = listen.bind(Type::DGRAM, sys::share_port)?;
+    ///
+    /// `device` is the network device that it listens on, if not on all.
+    pub(crate) fn bind(listen: Listen, device: Option<&str>) -> io::Result<Self> {
+        let prepare = |socket: &Socket| {
+            sys::share_port(socket)?;
+            device.map_or(Ok(()), |device| sys::bind_to_device(socket, device))
+        };
+        let socket = listen.bind(Type::DGRAM, &prepare)?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
         // Without it, replies come from the address that the route to the client suggests.
         let _ = sys::request_destination(&socket, local.is_ipv6());
@@ -140,9 +146,16 @@ impl Shared {
         options: &SocketOptions,
     ) -> io::Result<DataSocket> {
         let local = self.local_for(client, called)?;
-        let socket = bind(Type::DGRAM, local, true, sys::share_port)?;
-        socket.connect(&client.into())?;
-        let warnings = options.apply(&socket, client.is_ipv6());
+        let make = |domain| Socket::new(domain, Type::DGRAM, None);
+        let prepare = |socket: &Socket| {
+            sys::share_port(socket)?;
+            options.bind_to_device(socket)
+        };
+        let socket = bind(&make, local, true, &prepare)?;
+        let (destination, warning) = options.destination(&socket, client);
+        socket.connect(&destination.into())?;
+        let mut warnings = options.apply(&socket, client.is_ipv6());
+        warnings.extend(warning);
         // After the options, so that what another CPU was delivering meanwhile is there too.
         self.hand_back(&socket, client, local);
         socket.send_with_flags(&greeting::REPLY, sys::SEND_FLAGS)?;

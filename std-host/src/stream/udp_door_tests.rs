@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket as StdUdpSocket};
 
 use linerate_core::test::{Protocol, TestSettings};
 
-use super::super::connect_udp;
+use super::super::{LocalPoint, connect_udp};
 use super::*;
 
 #[cfg(target_os = "linux")]
@@ -99,7 +99,7 @@ async fn only_one_greeting_of_each_awaited_sender_counts() {
 
 #[tokio::test]
 async fn a_door_for_everything_takes_both_families() {
-    let door = UdpDoor::bind(Listen::Everywhere { port: 0 }).unwrap();
+    let door = UdpDoor::bind(Listen::Everywhere { port: 0 }, None).unwrap();
     let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
     let (near, far) = &soon(dial(&door, v4, v4, 1)).await[0];
     assert_eq!(far.local().ip(), v4);
@@ -122,7 +122,7 @@ async fn the_reply_comes_from_the_address_that_was_called() {
         Listen::At((Ipv4Addr::UNSPECIFIED, 0).into()),
         Listen::At((Ipv4Addr::new(127, 0, 0, 77), 0).into()),
     ] {
-        let door = UdpDoor::bind(listen).unwrap();
+        let door = UdpDoor::bind(listen, None).unwrap();
         let called = IpAddr::from(Ipv4Addr::new(127, 0, 0, 77));
         // The client's socket is connected to that address, so it hears no other.
         let (near, far) = &soon(dial(&door, Ipv4Addr::LOCALHOST.into(), called, 1)).await[0];
@@ -136,7 +136,9 @@ async fn a_greeting_that_fell_into_the_gap_is_handed_back() {
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let local = SocketAddr::new(host, door.local().port());
     let mut set_up = soon(door.set_up(host)).await;
-    let stream = bind(Type::DGRAM, local, true, sys::share_port).unwrap();
+    let stream =
+        bind(&|domain| Socket::new(domain, Type::DGRAM, None), local, true, &sys::share_port)
+            .unwrap();
     let (mine, foreign) = (client(local), client(local));
     mine.send(&greeting::HELLO).unwrap();
     foreign.send(&greeting::HELLO).unwrap();
@@ -160,7 +162,7 @@ async fn a_closed_door_leaves_its_streams_and_its_port() {
     check_carries(&streams[0].0, &streams[0].1);
     let again = soon(async {
         loop {
-            match UdpDoor::bind(Listen::At(local)) {
+            match UdpDoor::bind(Listen::At(local), None) {
                 Ok(door) => return door,
                 Err(_) => tokio::task::yield_now().await,
             }
@@ -173,7 +175,7 @@ async fn a_closed_door_leaves_its_streams_and_its_port() {
 }
 
 fn open() -> UdpDoor {
-    UdpDoor::bind(Listen::At((Ipv4Addr::LOCALHOST, 0).into())).unwrap()
+    UdpDoor::bind(Listen::At((Ipv4Addr::LOCALHOST, 0).into()), None).unwrap()
 }
 
 fn options() -> SocketOptions {
@@ -198,7 +200,7 @@ async fn dial(
     let mut streams = Vec::new();
     for _ in 0..count {
         let options = options();
-        let near = connect_udp(server, Some(SocketAddr::new(client, 0)), &options);
+        let near = connect_udp(server, LocalPoint::At(SocketAddr::new(client, 0)), &options);
         let (near, far) = tokio::join!(near, set_up.next(&options));
         streams.push((near.unwrap(), far.unwrap()));
     }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::c_int;
-use socket2::Socket;
+use socket2::{Domain, Socket};
 
 use super::unix::{check, ioctl_int, ipv6_destination, recv_with_control, set_option};
 use super::{Arrived, Interest, unsupported};
@@ -92,8 +92,10 @@ pub(crate) fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
     socket.set_tcp_mss(bytes)
 }
 
+/// An IPv6 socket that carries IPv4 takes one or the other, as the system likes it.
 pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::Result<()> {
-    if ipv6 { socket.set_tclass_v6(class.into()) } else { socket.set_tos_v4(class.into()) }
+    let for_ipv6 = || socket.set_tclass_v6(class.into());
+    if ipv6 { for_ipv6() } else { socket.set_tos_v4(class.into()).or_else(|_| for_ipv6()) }
 }
 
 pub(crate) fn path_mtu(_socket: &Socket, _ipv6: bool) -> Option<u32> {
@@ -109,6 +111,18 @@ pub(crate) fn set_flow_label(
     _peer: SocketAddrV6,
     _label: u32,
 ) -> io::Result<SocketAddrV6> {
+    Err(unsupported())
+}
+
+pub(crate) fn multipath_socket(_domain: Domain) -> io::Result<Socket> {
+    Err(unsupported())
+}
+
+pub(crate) fn is_multipath(_socket: &Socket) -> bool {
+    false
+}
+
+pub(crate) fn bind_sctp_also(_socket: &Socket, _addresses: &[SocketAddr]) -> io::Result<()> {
     Err(unsupported())
 }
 

@@ -3,12 +3,12 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::SocketAddrV6;
+use std::net::{SocketAddr, SocketAddrV6};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use linerate_core::stats::{CpuTimes, TcpStats};
-use socket2::Socket;
+use socket2::{Domain, Socket};
 
 use super::{Arrived, Interest, KeepAlive, unsupported};
 
@@ -130,6 +130,43 @@ pub(crate) fn set_flow_label(
     _peer: SocketAddrV6,
     _label: u32,
 ) -> io::Result<SocketAddrV6> {
+    Err(unsupported())
+}
+
+pub(crate) fn bind_to_device(_socket: &Socket, _device: &str) -> io::Result<()> {
+    Err(unsupported())
+}
+
+/// What the option does differs between systems: on some it would share the port with anybody.
+pub(crate) fn reuse_ended(_socket: &Socket) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn multipath_socket(_domain: Domain) -> io::Result<Socket> {
+    Err(unsupported())
+}
+
+pub(crate) fn is_multipath(_socket: &Socket) -> bool {
+    false
+}
+
+pub(crate) fn sctp_socket(_domain: Domain) -> io::Result<Socket> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_sctp_no_delay(_socket: &Socket) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_sctp_max_segment(_socket: &Socket, _bytes: u32) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_sctp_streams(_socket: &Socket, _streams: u16) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn bind_sctp_also(_socket: &Socket, _addresses: &[SocketAddr]) -> io::Result<()> {
     Err(unsupported())
 }
 

@@ -12,12 +12,15 @@ use super::unix::{ioctl_int, option_bytes, set_option, timespec, u32_at};
 use super::{Interest, unsupported};
 
 pub(crate) use super::bsd::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, mss, path_mtu, recv_with_destination, request_destination,
-    set_dont_fragment, set_flow_label, set_mss, set_traffic_class, share_port, unread_bytes,
-    usable_buffer,
+    BUFFER_LIMITS, SEND_FLAGS, Wake, bind_sctp_also, is_multipath, mss, multipath_socket, path_mtu,
+    recv_with_destination, request_destination, set_dont_fragment, set_flow_label, set_mss,
+    set_traffic_class, share_port, unread_bytes, usable_buffer,
+};
+pub(crate) use super::sctp::{
+    sctp_socket, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
 };
 pub(crate) use super::unix::{
-    congestion, cpu_times, raise_descriptor_limit, set_keep_alive, socket_number,
+    congestion, cpu_times, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
 };
 
 pub(crate) fn wait(
@@ -77,6 +80,13 @@ pub(crate) fn set_max_pacing_rate(socket: &Socket, bytes_per_sec: u64) -> io::Re
 
 const SO_MAX_PACING_RATE: c_int = 0x1018;
 
-pub(crate) fn set_user_timeout(_socket: &Socket, _timeout: Duration) -> io::Result<()> {
+/// In whole seconds, since FreeBSD 14.
+pub(crate) fn set_user_timeout(socket: &Socket, timeout: Duration) -> io::Result<()> {
+    let seconds = timeout.as_millis().div_ceil(1000);
+    let seconds = c_int::try_from(seconds).unwrap_or(c_int::MAX);
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXUNACKTIME, seconds)
+}
+
+pub(crate) fn bind_to_device(_socket: &Socket, _device: &str) -> io::Result<()> {
     Err(unsupported())
 }

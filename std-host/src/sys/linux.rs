@@ -7,16 +7,19 @@ use std::time::Duration;
 
 use libc::c_int;
 use linerate_core::stats::TcpStats;
-use socket2::Socket;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::unix::{
-    Plain, check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control, set_option,
-    timespec, u32_at,
+    Plain, check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control, set_bytes,
+    set_option, timespec, u32_at,
 };
 use super::{Arrived, Interest};
 
+pub(crate) use super::sctp::{
+    sctp_socket, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
+};
 pub(crate) use super::unix::{
-    congestion, cpu_times, raise_descriptor_limit, set_keep_alive, socket_number,
+    congestion, cpu_times, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
 };
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
@@ -142,12 +145,9 @@ pub(crate) fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
     socket.set_tcp_mss(bytes)
 }
 
-/// An IPv6 socket takes both, for it may carry IPv4.
+/// An IPv6 socket takes both; one of MPTCP that of IPv4 only.
 pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::Result<()> {
-    if ipv6 {
-        socket.set_tclass_v6(class.into())?;
-    }
-    socket.set_tos_v4(class.into())
+    if ipv6 { socket.set_tclass_v6(class.into()) } else { socket.set_tos_v4(class.into()) }
 }
 
 pub(crate) fn path_mtu(socket: &Socket, ipv6: bool) -> Option<u32> {
@@ -220,6 +220,38 @@ const IPV6_FLOWINFO_SEND: c_int = 33;
 const FLOW_LABEL_GET: u8 = 0;
 const FLOW_LABEL_SHARE_ANY: u8 = 255;
 const FLOW_LABEL_CREATE: u16 = 1;
+
+/// Root only, on kernels before 5.7.
+pub(crate) fn bind_to_device(socket: &Socket, device: &str) -> io::Result<()> {
+    socket.bind_device(Some(device.as_bytes()))
+}
+
+/// Kernels without MPTCP, or with `net.mptcp.enabled` off, say that the protocol is not supported.
+pub(crate) fn multipath_socket(domain: Domain) -> io::Result<Socket> {
+    Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))
+}
+
+/// A connection that fell back to TCP has no such record; nor have kernels before 5.16.
+pub(crate) fn is_multipath(socket: &Socket) -> bool {
+    option_bytes(socket, SOL_MPTCP, MPTCP_INFO, &mut [0; 256]).is_ok()
+}
+
+const SOL_MPTCP: c_int = 284;
+const MPTCP_INFO: c_int = 1;
+
+/// The kernel takes the addresses one after the other without a gap, each as long as its family's.
+pub(crate) fn bind_sctp_also(socket: &Socket, addresses: &[SocketAddr]) -> io::Result<()> {
+    let mut packed = Vec::new();
+    for address in addresses.iter().map(|&address| SockAddr::from(address)) {
+        // SAFETY: the storage has as many initialised bytes as the address is long.
+        packed.extend_from_slice(unsafe {
+            std::slice::from_raw_parts(address.as_ptr().cast::<u8>(), address.len() as usize)
+        });
+    }
+    set_bytes(socket, libc::IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD, &packed)
+}
+
+const SCTP_SOCKOPT_BINDX_ADD: c_int = 100;
 
 /// `SO_REUSEADDR` suffices between UDP sockets here. `SO_REUSEPORT` would do harm: it spreads
 /// datagrams over all sockets of an address, connected or not.

@@ -1,22 +1,26 @@
 //! macOS. The kernel's view of a connection is `struct tcp_connection_info` (`netinet/tcp.h`).
 
+use std::ffi::CString;
 use std::io;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use libc::c_int;
 use linerate_core::stats::TcpStats;
-use socket2::Socket;
+use socket2::{Domain, Socket};
 
 use super::bsd::{after_poll, poll_list};
-use super::unix::{option, option_bytes, u32_at};
+use super::unix::{option, option_bytes, set_option, u32_at};
 use super::{Interest, unsupported};
 
 pub(crate) use super::bsd::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, mss, path_mtu, recv_with_destination, request_destination,
-    set_dont_fragment, set_flow_label, set_mss, set_traffic_class, share_port, unread_bytes,
-    usable_buffer,
+    BUFFER_LIMITS, SEND_FLAGS, Wake, bind_sctp_also, is_multipath, mss, multipath_socket, path_mtu,
+    recv_with_destination, request_destination, set_dont_fragment, set_flow_label, set_mss,
+    set_traffic_class, share_port, unread_bytes, usable_buffer,
 };
-pub(crate) use super::unix::{cpu_times, raise_descriptor_limit, set_keep_alive, socket_number};
+pub(crate) use super::unix::{
+    cpu_times, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+};
 
 /// `poll` counts milliseconds: the last fraction of one is slept, which is as good as a wait.
 pub(crate) fn wait(
@@ -84,6 +88,40 @@ pub(crate) fn set_max_pacing_rate(_socket: &Socket, _bytes_per_sec: u64) -> io::
     Err(unsupported())
 }
 
-pub(crate) fn set_user_timeout(_socket: &Socket, _timeout: Duration) -> io::Result<()> {
+/// Counts from the first retransmission, in whole seconds.
+pub(crate) fn set_user_timeout(socket: &Socket, timeout: Duration) -> io::Result<()> {
+    let seconds = timeout.as_millis().div_ceil(1000);
+    let seconds = c_int::try_from(seconds).unwrap_or(c_int::MAX);
+    set_option(socket, libc::IPPROTO_TCP, TCP_RXT_CONNDROPTIME, seconds)
+}
+
+const TCP_RXT_CONNDROPTIME: c_int = 0x80;
+
+/// By the interface's number, for the family that the socket has.
+pub(crate) fn bind_to_device(socket: &Socket, device: &str) -> io::Result<()> {
+    let name = CString::new(device)?;
+    // SAFETY: a string that ends with a zero and lives through the call.
+    let index = NonZeroU32::new(unsafe { libc::if_nametoindex(name.as_ptr()) });
+    let index = index.ok_or_else(io::Error::last_os_error)?;
+    if socket.local_addr()?.is_ipv6() {
+        socket.bind_device_by_index_v6(Some(index))
+    } else {
+        socket.bind_device_by_index_v4(Some(index))
+    }
+}
+
+pub(crate) fn sctp_socket(_domain: Domain) -> io::Result<Socket> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_sctp_no_delay(_socket: &Socket) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_sctp_max_segment(_socket: &Socket, _bytes: u32) -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn set_sctp_streams(_socket: &Socket, _streams: u16) -> io::Result<()> {
     Err(unsupported())
 }

@@ -21,13 +21,20 @@
 //! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
 //! | `congestion`, `set_congestion` | name of the congestion control |
 //! | `mss`, `set_mss` | segment size of a TCP socket |
-//! | `set_traffic_class` | the TOS or traffic class byte, by the socket's family |
+//! | `set_traffic_class` | the TOS or traffic class byte, by the family of the packets: an IPv6 socket may carry IPv4 |
 //! | `path_mtu` | MTU that the kernel knows towards the peer of a connected socket |
 //! | `set_max_pacing_rate` | kernel pacing, bytes per second |
 //! | `set_dont_fragment` | no fragments of IPv4 datagrams |
 //! | `set_user_timeout` | how long sent data may stay unacknowledged before the connection fails |
 //! | `set_keep_alive` | asks an idle connection's peer for a sign of life |
 //! | `set_flow_label` | the IPv6 flow label towards a peer: returns the address to connect to |
+//! | `reuse_ended` | lets a TCP socket have a local port whose last connections are still winding down, but not one that somebody uses |
+//! | `bind_to_device` | everything of an unconnected socket goes through the interface of this name |
+//! | `multipath_socket` | a TCP socket that speaks MPTCP with peers that do, and plain TCP with others; what it accepts from those is a plain TCP socket |
+//! | `is_multipath` | the peer of a connected `multipath_socket` speaks MPTCP too |
+//! | `sctp_socket` | an SCTP socket of one association, used like a TCP socket |
+//! | `set_sctp_no_delay`, `set_sctp_max_segment`, `set_sctp_streams` | what `-N`, `-M` and `--nstreams` are to it |
+//! | `bind_sctp_also` | further local addresses of a bound SCTP socket; their ports are that of the first |
 //! | `share_port` | lets several UDP sockets of this process have one local address and port |
 //! | `request_destination` | before `recv_with_destination`: asks for local addresses |
 //! | `recv_with_destination` | one datagram with the local address it was sent to; its port is 0 |
@@ -49,6 +56,9 @@ mod unix;
 
 #[cfg(any(target_os = "macos", target_os = "freebsd"))]
 mod bsd;
+
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+mod sctp;
 
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
@@ -89,11 +99,12 @@ pub(crate) use bulk::{
     send_file, set_segment_size,
 };
 pub(crate) use os::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, congestion, cpu_times, mss, path_mtu, prepare_thread,
-    raise_descriptor_limit, recv_with_destination, request_destination, set_congestion,
+    BUFFER_LIMITS, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
+    is_multipath, mss, multipath_socket, path_mtu, prepare_thread, raise_descriptor_limit,
+    recv_with_destination, request_destination, reuse_ended, sctp_socket, set_congestion,
     set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
-    set_traffic_class, set_user_timeout, share_port, socket_number, tcp_stats,
-    unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout,
+    share_port, socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 pub(crate) use crate::config::KeepAlive;

@@ -87,11 +87,26 @@ macro_rules! contract {
                     set_keep_alive(&socket, KeepAlive::default()),
                     set_keep_alive(&socket, KeepAlive { count: Some(3), ..KeepAlive::default() }),
                     share_port(&udp()),
+                    reuse_ended(&socket),
                 ];
                 for error in results.into_iter().filter_map(Result::err) {
                     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{error}");
                 }
                 assert!(set_congestion(&socket, "no such thing").is_err());
+                assert!(bind_to_device(&udp(), "nosuchdev0").is_err());
+                assert!(!is_multipath(&socket), "it is plain TCP");
+                for made in [multipath_socket(Domain::IPV4), sctp_socket(Domain::IPV4)] {
+                    // Neither is everywhere; what is there can be bound like any other.
+                    let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+                    assert!(made.is_err() || made.is_ok_and(|it| it.bind(&here.into()).is_ok()));
+                }
+                let not_sctp = [
+                    set_sctp_no_delay(&socket),
+                    set_sctp_max_segment(&socket, 1000),
+                    set_sctp_streams(&socket, 5),
+                    bind_sctp_also(&socket, &[SocketAddr::from((Ipv4Addr::LOCALHOST, 0))]),
+                ];
+                assert!(not_sctp.iter().all(Result::is_err), "{not_sctp:?}");
                 // They answer or not, but they do not fail.
                 let _ = (tcp_stats(&udp()), mss(&socket), path_mtu(&socket, false));
                 let _ = (congestion(&socket), unacknowledged_bytes(&socket), unread_bytes(&socket));
@@ -132,6 +147,35 @@ fn tcp_info_of_a_connection_is_whole() {
     assert_eq!(stats.retransmits, Some(0));
     assert!(stats.cwnd_bytes.unwrap() >= u64::from(super::mss(&near).unwrap()));
     assert!(super::path_mtu(&near, false) >= Some(1280));
+}
+
+/// What it costs plain clients that the server's port speaks MPTCP: nothing, for they get plain TCP.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_multipath_port_accepts_plain_connections_as_plain_sockets() {
+    use socket2::Protocol;
+
+    let Ok(listener) = super::multipath_socket(Domain::IPV4) else {
+        println!("skipped: this kernel has no MPTCP");
+        return;
+    };
+    listener.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    listener.listen(2).unwrap();
+    let at = listener.local_addr().unwrap();
+    let plain = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let multipath = super::multipath_socket(Domain::IPV4).unwrap();
+    for (near, protocol) in [(plain, Protocol::TCP), (multipath, Protocol::MPTCP)] {
+        near.connect(&at).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        assert_eq!(far.protocol().unwrap(), Some(protocol));
+        let is_multipath = protocol == Protocol::MPTCP;
+        assert_eq!([&near, &far].map(super::is_multipath), [is_multipath; 2]);
+    }
+    // Towards a plain port it falls back.
+    let plain = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let near = super::multipath_socket(Domain::IPV4).unwrap();
+    near.connect(&plain.local_addr().unwrap().into()).unwrap();
+    assert!(!super::is_multipath(&near));
 }
 
 macro_rules! bulk_contract {

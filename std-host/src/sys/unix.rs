@@ -48,6 +48,11 @@ pub(crate) fn socket_number(socket: &Socket) -> i32 {
     socket.as_raw_fd()
 }
 
+/// `SO_REUSEADDR`, which on Unix never lets two sockets listen on a port or take a connection's.
+pub(crate) fn reuse_ended(socket: &Socket) -> io::Result<()> {
+    socket.set_reuse_address(true)
+}
+
 /// A file in the directory for temporary files, which goes with its last descriptor.
 pub(super) fn unnamed_file() -> io::Result<File> {
     let directory = ["TMPDIR", "TEMP", "TMP"].iter().find_map(std::env::var_os);
@@ -105,6 +110,22 @@ pub(super) fn set_option<T: Plain>(
     // SAFETY: `value` lives through the call and has `len` readable bytes.
     check(unsafe {
         libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast::<c_void>(), len)
+    })
+    .map(drop)
+}
+
+/// Sets a socket option that has no fixed size.
+#[cfg(target_os = "linux")]
+pub(super) fn set_bytes(
+    socket: &Socket,
+    level: c_int,
+    name: c_int,
+    value: &[u8],
+) -> io::Result<()> {
+    let len = value.len() as libc::socklen_t;
+    // SAFETY: `value` lives through the call and has `len` readable bytes.
+    check(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast::<c_void>(), len)
     })
     .map(drop)
 }

@@ -6,14 +6,16 @@ use std::os::windows::io::{AsRawSocket, AsSocket};
 use std::time::Duration;
 
 use linerate_windows as native;
-use socket2::Socket;
+use socket2::{Socket, TcpKeepalive};
 
-use super::{Arrived, Interest, unsupported};
+use super::{Arrived, Interest, KeepAlive, unsupported};
 
 pub(crate) use super::fallback::{
-    BUFFER_LIMITS, SEND_FLAGS, congestion, prepare_thread, raise_descriptor_limit, set_congestion,
-    set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss, share_port, tcp_stats,
-    unacknowledged_bytes, usable_buffer,
+    BUFFER_LIMITS, SEND_FLAGS, bind_sctp_also, bind_to_device, congestion, is_multipath,
+    multipath_socket, prepare_thread, raise_descriptor_limit, reuse_ended, sctp_socket,
+    set_congestion, set_flow_label, set_max_pacing_rate, set_mss, set_sctp_max_segment,
+    set_sctp_no_delay, set_sctp_streams, share_port, tcp_stats, unacknowledged_bytes,
+    usable_buffer,
 };
 pub(crate) use native::{Wake, cpu_times};
 
@@ -59,6 +61,22 @@ pub(crate) fn set_dont_fragment(socket: &Socket) -> io::Result<()> {
 
 pub(crate) fn set_user_timeout(socket: &Socket, timeout: Duration) -> io::Result<()> {
     native::set_user_timeout(socket.as_socket(), timeout)
+}
+
+/// Windows 10 1703 and later take all three.
+pub(crate) fn set_keep_alive(socket: &Socket, wanted: KeepAlive) -> io::Result<()> {
+    socket.set_keepalive(true)?;
+    let mut parameters = TcpKeepalive::new();
+    if let Some(idle) = wanted.idle {
+        parameters = parameters.with_time(idle);
+    }
+    if let Some(interval) = wanted.interval {
+        parameters = parameters.with_interval(interval);
+    }
+    if let Some(count) = wanted.count {
+        parameters = parameters.with_retries(count);
+    }
+    socket.set_tcp_keepalive(&parameters)
 }
 
 pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {

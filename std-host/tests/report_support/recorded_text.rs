@@ -297,7 +297,7 @@ impl<'a> Line<'a> {
 
     fn datagrams(&self, role: Role, settings: &TestSettings) -> Datagrams {
         match (settings.protocol, role) {
-            (Protocol::Tcp, _) => Datagrams::default(),
+            (Protocol::Tcp | Protocol::Sctp, _) => Datagrams::default(),
             (Protocol::Udp, Role::Sender) => {
                 Datagrams { packets: number(self.rest[0]), ..Datagrams::default() }
             }

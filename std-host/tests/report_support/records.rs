@@ -151,7 +151,7 @@ pub(crate) fn test_end(
 fn datagrams(settings: TestSettings, role: Role, seconds: u64) -> Datagrams {
     let packets = PACKETS_PER_SECOND * seconds;
     match (settings.protocol, role) {
-        (Protocol::Tcp, _) => Datagrams::default(),
+        (Protocol::Tcp | Protocol::Sctp, _) => Datagrams::default(),
         (Protocol::Udp, Role::Sender) => Datagrams { packets, ..Datagrams::default() },
         (Protocol::Udp, Role::Receiver) => Datagrams {
             packets,

@@ -173,7 +173,7 @@ fn hand_over(
 ) {
     let block = u64::from(plan.block_bytes);
     match plan.protocol {
-        Protocol::Tcp => flow.handle_sent(now, bytes.min(input.u32().into())),
+        Protocol::Tcp | Protocol::Sctp => flow.handle_sent(now, bytes.min(input.u32().into())),
         Protocol::Udp => {
             assert_eq!(bytes % block, 0, "datagrams are whole");
             let count = (bytes / block).min(u64::from(input.byte() % 16));

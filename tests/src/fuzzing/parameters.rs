@@ -70,7 +70,7 @@ fn check_ranges(settings: &TestSettings) {
     within(Some(settings.omit_secs), 0, MAX_OMIT_SECS);
     within(settings.limits.seconds, 1, MAX_SECONDS);
     match settings.protocol {
-        Protocol::Tcp => within(Some(settings.block_bytes), 1, MAX_TCP_BLOCK),
+        Protocol::Tcp | Protocol::Sctp => within(Some(settings.block_bytes), 1, MAX_TCP_BLOCK),
         Protocol::Udp => within(Some(settings.block_bytes), MIN_UDP_BLOCK, MAX_UDP_BLOCK),
     }
     within(settings.burst.map(u32::from), 1, MAX_BURST.into());
@@ -125,7 +125,7 @@ fn as_sent(settings: TestSettings) -> TestSettings {
         some => some,
     };
     let offload = match settings.protocol {
-        Protocol::Tcp => Offload::default(),
+        Protocol::Tcp | Protocol::Sctp => Offload::default(),
         Protocol::Udp => settings.offload,
     };
     TestSettings { pacing_timer_us, offload, ..settings }

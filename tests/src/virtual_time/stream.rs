@@ -130,7 +130,7 @@ impl Stream {
             truth: Truth::default(),
             network: match protocol {
                 Protocol::Udp => Network::Datagrams(Link::new(model, seed)),
-                Protocol::Tcp => Network::Bytes(Pipe::new(model, seed)),
+                Protocol::Tcp | Protocol::Sctp => Network::Bytes(Pipe::new(model, seed)),
             },
             window_bytes,
             in_flight: 0,

@@ -166,7 +166,7 @@ struct Wire {
 impl Wire {
     fn settings(&self) -> Result<TestSettings, DocumentError> {
         let protocol = match (self.sctp, self.udp) {
-            (true, _) => return Err(out_of_range("sctp", 1, number::NO_SCTP)),
+            (true, _) => Protocol::Sctp,
             (false, true) => Protocol::Udp,
             (false, false) => Protocol::Tcp,
         };
@@ -258,7 +258,9 @@ impl Wire {
 
     fn block_bytes(&self, protocol: Protocol) -> Result<Option<u32>, DocumentError> {
         match (protocol, self.len) {
-            (Protocol::Tcp, len) => in_range("len", len, 1, MAX_TCP_BLOCK, number::BLOCK_SIZE),
+            (Protocol::Tcp | Protocol::Sctp, len) => {
+                in_range("len", len, 1, MAX_TCP_BLOCK, number::BLOCK_SIZE)
+            }
             (Protocol::Udp, Some(0)) => Ok(None),
             (Protocol::Udp, len) => {
                 in_range("len", len, MIN_UDP_BLOCK, MAX_UDP_BLOCK, number::UDP_BLOCK_SIZE)

@@ -47,7 +47,11 @@ impl OutgoingParameters<'_> {
     fn print(&self, out: &mut Window<'_>) -> fmt::Result {
         let Self { settings, text, .. } = self;
         let is_udp = settings.protocol == Protocol::Udp;
-        out.write_str(if is_udp { "{\"udp\":true" } else { "{\"tcp\":true" })?;
+        out.write_str(match settings.protocol {
+            Protocol::Tcp => "{\"tcp\":true",
+            Protocol::Udp => "{\"udp\":true",
+            Protocol::Sctp => "{\"sctp\":true",
+        })?;
         number(out, "omit", settings.omit_secs)?;
         some_number(out, "server_affinity", settings.server_affinity)?;
         number(out, "time", settings.limits.seconds.unwrap_or(0))?;

@@ -243,9 +243,33 @@ fn values_out_of_range_have_iperf3s_numbers() {
         let number = number::UDP_BLOCK_SIZE;
         assert_eq!(error, DocumentError::OutOfRange { key: "len", value, number });
     }
-    let sctp = read("{\"tcp\":true,\"udp\":true,\"sctp\":true}").unwrap_err();
-    let number = number::NO_SCTP;
-    assert_eq!(sctp, DocumentError::OutOfRange { key: "sctp", value: 1, number });
+    for value in [0, 1_048_577] {
+        let error = read(&format!("{{\"sctp\":true,\"len\":{value}}}")).unwrap_err();
+        let number = number::BLOCK_SIZE;
+        assert_eq!(error, DocumentError::OutOfRange { key: "len", value, number });
+    }
+}
+
+#[test]
+fn sctp_beats_udp_which_beats_tcp() {
+    for (keys, protocol, block_bytes) in [
+        (r#"{"tcp":true,"udp":true,"sctp":true}"#, Protocol::Sctp, 65_536),
+        (r#"{"sctp":false}"#, Protocol::Sctp, 65_536),
+        (r#"{"tcp":true,"udp":true}"#, Protocol::Udp, 1460),
+        (r#"{"tcp":true}"#, Protocol::Tcp, 131_072),
+        ("{}", Protocol::Tcp, 131_072),
+    ] {
+        let settings = settings(keys);
+        assert_eq!((settings.protocol, settings.block_bytes), (protocol, block_bytes), "{keys}");
+        assert_eq!(settings.bitrate, None, "{keys}");
+    }
+}
+
+#[test]
+fn an_sctp_client_says_so_in_the_place_of_the_protocol() {
+    let document = sent_again(&read(r#"{"sctp":true,"len":1000,"time":3}"#).unwrap());
+    let start = r#"{"sctp":true,"omit":0,"time":3,"num":0,"blockcount":0,"parallel":1,"len":1000,"#;
+    assert!(document.starts_with(start), "{document}");
 }
 
 #[test]

@@ -207,6 +207,7 @@ fn a_block_fits_the_protocol_wherever_it_stands() {
         ("-c host -l 1048577", "-l 1048577", BLOCK),
         ("-c host -l -1", "-l -1", BLOCK),
         ("-c host -l 1e30", "-l 1e30", BLOCK),
+        ("-c host -l 1048577 --sctp", "-l 1048577", BLOCK),
     ]);
 }
 

@@ -47,6 +47,17 @@ fn each_client_option_changes_what_it_is_for() {
             c.settings.direction = Direction::Bidirectional;
             c.receive_timeout = Some(Duration::from_secs(86_400));
         }),
+        // 64 KiB a message, and no rate, whatever iperf3 makes of the number of streams.
+        ("--sctp --nstreams 5", |c| {
+            c.settings = TestSettings::new(Protocol::Sctp);
+            c.sctp.streams = Some(5);
+        }),
+        ("--sctp -l 1M -b 5M -X 192.0.2.7 -X ::1", |c| {
+            c.settings = TestSettings::new(Protocol::Sctp);
+            (c.settings.block_bytes, c.settings.bitrate) = (1 << 20, Some(BitsPerSec(5_000_000)));
+            c.sctp.bind = vec!["192.0.2.7".into(), "::1".into()];
+            c.rate_is_default = false;
+        }),
         ("--snd-timeout 0", |_| ()),
         ("--snd-timeout 250", |c| c.send_timeout = Some(Duration::from_millis(250))),
         ("--cntl-ka", |c| c.control_keep_alive = KeepAlive::default()),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use linerate_core::test::{End, TestSettings};
+use linerate_core::test::{End, Protocol, TestSettings};
 use serde_json::Value;
 
 use super::{JsonOptions, Object, number, version, view};
@@ -86,7 +86,7 @@ fn put_connection(object: &mut Object, connection: &Connection) {
 }
 
 fn put_settings(object: &mut Object, connection: &Connection, settings: &TestSettings) {
-    if !view::is_udp(settings) {
+    if settings.protocol == Protocol::Tcp {
         match settings.mss_bytes {
             Some(mss_bytes) => object.put("tcp_mss", mss_bytes),
             None => object.put("tcp_mss_default", view::default_mss(connection)),
@@ -100,7 +100,7 @@ fn test_start(start: &TestStart) -> Value {
     let settings = &start.settings;
     let flag = |is_set: bool| i32::from(is_set);
     let mut object = Object::default();
-    object.put("protocol", if view::is_udp(settings) { "UDP" } else { "TCP" });
+    object.put("protocol", settings.protocol.name());
     object.put("num_streams", settings.parallel);
     object.put("blksize", settings.block_bytes);
     object.put("omit", settings.omit_secs);

@@ -1,6 +1,6 @@
 //! What is printed before the first interval: who talks to whom and what is about to be measured.
 
-use linerate_core::test::{End, TestSettings};
+use linerate_core::test::{End, Protocol, TestSettings};
 
 use super::{TextOptions, view};
 use crate::report::{Connection, StreamStart, TestStart, date, version};
@@ -67,7 +67,7 @@ fn client_sizes(connection: &Connection) -> String {
 
 fn agreed(connection: &Connection, settings: &TestSettings) -> String {
     let mut text = format!("      Cookie: {}\n", connection.cookie);
-    if !view::is_udp(settings) {
+    if settings.protocol == Protocol::Tcp {
         text += &match settings.mss_bytes {
             Some(mss_bytes) => format!("      TCP MSS: {mss_bytes}\n"),
             None => format!("      TCP MSS: {} (default)\n", view::default_mss(connection)),
@@ -91,7 +91,7 @@ fn stream_line(stream: &StreamStart) -> String {
 }
 
 fn starting_test(settings: &TestSettings) -> String {
-    let protocol = if view::is_udp(settings) { "UDP" } else { "TCP" };
+    let protocol = settings.protocol.name();
     let limits = &settings.limits;
     let until = match (limits.bytes, limits.blocks) {
         (Some(bytes), _) => format!("{bytes} bytes to send"),

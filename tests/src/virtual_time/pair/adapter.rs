@@ -57,7 +57,7 @@ impl Pair {
         let latency_ns = self.setup.control_latency_ns;
         let after = |trips: u64| self.now.plus_nanos(trips * latency_ns);
         let (back, there) = match self.setup.settings.protocol {
-            Protocol::Tcp => (after(2), after(3)),
+            Protocol::Tcp | Protocol::Sctp => (after(2), after(3)),
             Protocol::Udp => (after(2), after(1)),
         };
         if self.setup.failing_stream == Some(index) {
@@ -91,7 +91,7 @@ impl Pair {
         let at = self.now.plus_nanos(self.setup.data.latency_ns);
         for index in 0..self.streams.len() {
             self.streams[index].stop(end);
-            if self.setup.settings.protocol == Protocol::Tcp {
+            if self.setup.settings.protocol.is_stream() {
                 self.enqueue(at, Occurrence::Stream(other(end), index, StreamEvent::Closed));
             }
         }
