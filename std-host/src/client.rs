@@ -12,7 +12,7 @@ use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
 use linerate_core::session::{ClientConfig as SessionConfig, ClientSession, Deadlines, Transmit};
 use linerate_core::test::{End, Protocol};
-use linerate_core::time::Instant;
+use linerate_core::time::{Instant, nanos};
 use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -112,7 +112,10 @@ async fn run(
         client_version: linerate_core::IPERF3_EQUIVALENT,
         interval: config.interval,
         offer: config.extension.then_some(Offer::OWN),
-        deadlines: Deadlines::default(),
+        deadlines: Deadlines {
+            silence_ns: config.receive_timeout.map(nanos),
+            ..Deadlines::default()
+        },
     };
     let mut session = begin(clock.now(), session_config, cookie)?;
     send_cookie(&control, &mut session);

@@ -157,6 +157,7 @@ const fn session_exit_code(error: &SessionError) -> ExitCode {
                 _ => ExitCode::Refused,
             }
         }
+        SessionError::NotAllowed(_) => ExitCode::Refused,
         SessionError::Peer(_)
         | SessionError::ControlClosed(_)
         | SessionError::TimedOut(_)

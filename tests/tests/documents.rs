@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use linerate_tests::both::{End, Outcome, Run};
 use linerate_tests::client;
-use linerate_tests::json::{Stream, fractional_keys, key_paths, strict};
+use linerate_tests::json::{Stream, fractional_keys, key_paths, strict, strict_all};
 use linerate_tests::process::Ended;
 use linerate_tests::rows::run_all;
 use linerate_tests::scratch::Scratch;
@@ -136,7 +137,7 @@ fn documents_of_clients_without_a_server_have_the_keys_of_iperf3s() {
         return;
     }
     let port = free_port();
-    let limit = std::time::Duration::from_secs(10);
+    let limit = Duration::from_secs(10);
     let run = |tool, port, options: &[&str]| {
         client::run(tool, "127.0.0.1", port, options, limit).expect("it ends")
     };
@@ -152,7 +153,7 @@ fn documents_of_clients_without_a_server_have_the_keys_of_iperf3s() {
     // A server that is busy with another client, and one that does not allow so much.
     let busy = Server::start(Tool::Iperf3, &[]);
     let _first = client::start(Tool::Iperf3, "127.0.0.1", busy.port(), &["-t", "4"]);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     let limited = Server::start(Tool::Iperf3, &["--server-bitrate-limit", "1M"]);
     for (name, port, options) in [
         ("busy", busy.port(), &["-J"][..]),
@@ -169,6 +170,38 @@ fn documents_of_clients_without_a_server_have_the_keys_of_iperf3s() {
             compare(name, End::Client, &theirs, &ours).expect("the same");
         }
     }
+}
+
+/// The recorded documents of both ends are those of the release that linerate equals.
+#[test]
+fn a_test_that_a_server_refuses_has_one_document_at_each_end() {
+    // A refused test is not the one that `-1` waits for.
+    let server = Server::start(Tool::Linerate, &["-J", "--server-bitrate-limit", "1M"]);
+    let options = ["-t", "1", "-b", "10M", "-J"];
+    let limit = Duration::from_secs(10);
+    let client = client::run(Tool::Linerate, "127.0.0.1", server.port(), &options, limit);
+    let (client, server) = (client.expect("it ends"), server.stop("INT").expect("it ends"));
+    let documents = strict_all(&server.stdout).expect("documents");
+    for (end, recorded, ours) in [
+        (
+            End::Client,
+            include_str!("../recorded/error-server-limit.client.json"),
+            &strict(&client.stdout).expect("one document"),
+        ),
+        (End::Server, include_str!("../recorded/error-server-limit.server.json"), &documents[0]),
+    ] {
+        let mut theirs: Value = serde_json::from_str(recorded).expect("recorded JSON");
+        if let (End::Server, Some(start)) = (end, theirs["start"].as_object_mut()) {
+            // What a server refuses it has not agreed to.
+            start.remove("target_bitrate");
+        }
+        compare("refused by its limit", end, &theirs, ours).expect("the same");
+        let error = ours["error"].as_str().expect("a text");
+        assert!(error.contains("total required bandwidth is larger than server limit"), "{error}");
+    }
+    assert_eq!((client.code, client.stderr.as_str()), (Some(3), ""));
+    assert_eq!((server.code, server.stderr.as_str()), (Some(0), ""));
+    assert_eq!(documents.len(), 2, "the other is of the server's own end");
 }
 
 #[test]

@@ -4,5 +4,7 @@
 mod hostile {
     mod client_against_server;
     mod crowds;
+    mod parameters;
+    mod results;
     mod server_against_client;
 }

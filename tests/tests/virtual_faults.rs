@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use linerate_core::protocol::code::{ServerError, error_number};
 use linerate_core::protocol::extension::Offer;
-use linerate_core::session::{Admission, Deadlines, Ending, StreamEvent};
+use linerate_core::session::{Admission, Deadlines, Ending, RateLimit, StreamEvent};
 use linerate_core::test::{Direction, End, Limits, Protocol, TestSettings};
 use linerate_core::time::NANOS_PER_SEC;
 use linerate_core::units::BitsPerSec;
@@ -46,7 +46,10 @@ fn check_case(seed: u64, endings: &mut Endings) {
     let is_honest = faults.is_empty()
         && setup.control_fault.is_none()
         && setup.failing_stream.is_none()
-        && setup.admission == Admission::Accept;
+        && setup.admission == Admission::Accept
+        && setup.deadlines.silence_ns.is_none()
+        && setup.policy.bitrate.is_none()
+        && setup.policy.seconds.is_none();
     let limits = setup.settings.limits;
     let label = format!("seed {seed} {faults:?} {:?}", setup.control_fault);
     let mut pair = Pair::new(setup);
@@ -153,6 +156,16 @@ fn random_setup(random: &mut Random, seed: u64) -> Setup {
         let denied = ServerError::new(error_number::TOTAL_RATE);
         setup.admission = random.pick(&[Admission::Busy, Admission::Deny(denied)]);
     }
+    if random.happens(150_000) {
+        let silence_ns = random.pick(&[NANOS_PER_SEC / 10, NANOS_PER_SEC]);
+        setup.deadlines.silence_ns = Some(silence_ns);
+    }
+    if random.happens(150_000) {
+        let span_ns = random.pick(&[0, NANOS_PER_SEC / 2, 5 * NANOS_PER_SEC]);
+        let rate = BitsPerSec(random.pick(&[500_000, 8_000_000]));
+        setup.policy.bitrate = Some(RateLimit { rate, span_ns });
+        setup.policy.seconds = random.pick(&[None, Some(2)]);
+    }
     setup
 }
 
@@ -223,6 +236,7 @@ const DEADLINES: Deadlines = Deadlines {
     streams_ns: 4 * NANOS_PER_SEC,
     grace_ns: 6 * NANOS_PER_SEC,
     linger_ns: 2 * NANOS_PER_SEC,
+    silence_ns: None,
 };
 
 /// By when a test without a limit of time has moved what it should, at the lowest rate and the

@@ -20,6 +20,7 @@ pub struct ReceiveFlow<const WORDS: usize> {
     bytes: u64,
     datagrams: u64,
     omitted: Option<Tally>,
+    arrived: Option<Instant>,
 }
 
 impl<const WORDS: usize> ReceiveFlow<WORDS> {
@@ -35,6 +36,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             bytes: 0,
             datagrams: 0,
             omitted: None,
+            arrived: None,
         }
     }
 
@@ -42,6 +44,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
     /// counted; returns how many were.
     pub fn handle_bytes(&mut self, now: Instant, bytes: u64) -> u64 {
         self.leave_omit(now);
+        self.arrived = Some(now);
         let counted = self.take_of_limit(bytes);
         self.bytes += counted;
         counted
@@ -54,6 +57,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             return;
         }
         self.leave_omit(now);
+        self.arrived = Some(now);
         if self.is_done() {
             return;
         }
@@ -92,7 +96,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
 
     /// What has arrived, for the session; the kernel's view is for the adapter to add.
     pub fn sample(&self) -> Sample {
-        Sample { tally: self.tally(), omitted: self.omitted, tcp: None }
+        Sample { tally: self.tally(), omitted: self.omitted, arrived: self.arrived, tcp: None }
     }
 
     /// How much of `bytes` still falls within the limit, which does not count the omitted start.

@@ -123,7 +123,7 @@ impl SendFlow {
 
     /// What has been sent, for the session; the kernel's view is for the adapter to add.
     pub const fn sample(&self) -> Sample {
-        Sample { tally: self.tally, omitted: self.omitted, tcp: None }
+        Sample { tally: self.tally, omitted: self.omitted, arrived: None, tcp: None }
     }
 
     fn advance(&mut self, now: Instant, bytes: u64) {

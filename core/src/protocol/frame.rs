@@ -12,6 +12,9 @@ pub const PARAMETERS_LIMIT: u32 = 8192;
 /// is stored while it is read, so the limit only bounds the time that a peer can take.
 pub const RESULTS_LIMIT: u32 = 64 << 20;
 
+/// Longest part of the results that a server's own output may be.
+pub const SERVER_OUTPUT_LIMIT: u32 = RESULTS_LIMIT / 2;
+
 /// Longest answer to the extension offer that is accepted.
 pub const EXTENSION_LIMIT: u32 = 4096;
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Phase, Timer};
+use super::{Denial, Phase, Timer};
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::test::{End, StreamId};
 
@@ -28,6 +28,8 @@ pub enum SessionError {
     Refused(Refusal),
     /// This server refused the test; the number is what the client was told.
     Denied(ServerError),
+    /// This server does not allow what the test asked for or did.
+    NotAllowed(Denial),
     /// The other end broke the protocol.
     Peer(PeerError),
     /// The control connection closed while something was expected on it.
@@ -117,10 +119,13 @@ impl fmt::Display for SessionError {
                 f.write_str("the server is busy running a test. try again later")
             }
             Self::Refused(Refusal::Error(error)) | Self::Denied(error) => error.fmt(f),
+            Self::NotAllowed(denial) => denial.fmt(f),
             Self::Peer(error) => error.fmt(f),
             Self::ControlClosed(phase) => {
                 write!(f, "control socket has closed unexpectedly while {phase}")
             }
+            // iperf3's words, which scripts look for.
+            Self::TimedOut(Timer::Silence) => Timer::Silence.fmt(f),
             Self::TimedOut(timer) => write!(f, "timed out: {timer}"),
             Self::StreamsLost => f.write_str("all data streams broke before the end of the test"),
             Self::File { id, .. } => write!(f, "the file of stream {} failed", id.number()),
@@ -143,6 +148,12 @@ impl fmt::Display for PeerError {
             ),
             Self::UnexpectedCode { phase, code } => {
                 write!(f, "received a control message out of turn: {phase}, got {code}")
+            }
+            Self::Document { phase: Phase::Parameters, error } => {
+                write!(f, "{}: {error}", ServerError::new(error_number::RECV_PARAMS))
+            }
+            Self::Document { phase: Phase::Results, error } => {
+                write!(f, "{}: {error}", ServerError::new(error_number::RECV_RESULTS))
             }
             Self::Document { phase, error } => write!(f, "bad document: {phase}, got {error}"),
             Self::UnknownStream { number } => write!(f, "results for unknown stream {number}"),

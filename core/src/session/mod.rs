@@ -11,16 +11,19 @@ mod client;
 mod documents;
 mod error;
 mod outbox;
+mod policy;
 mod server;
 #[allow(clippy::module_inception, reason = "the session itself")]
 mod session;
 mod shared;
 mod timers;
 mod transitions;
+mod watch;
 
 pub use client::{Client, ClientConfig, ClientSession};
 pub use error::{Ending, PeerError, Refusal, SessionError};
 pub use outbox::Transmit;
+pub use policy::{Denial, Policy, RateLimit};
 pub use server::{Admission, Server, ServerConfig, ServerSession};
 pub use session::{Exchange, Session};
 pub use timers::Timer;
@@ -116,7 +119,8 @@ pub enum Command {
     Interrupt,
 }
 
-/// How long a session waits for what. iperf3 waits for ever in most of these places.
+/// How long a session waits for what. iperf3 waits for ever in most of these places. Whether a peer
+/// is still there is for the control connection to notice: data may be silent for long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Deadlines {
@@ -130,6 +134,9 @@ pub struct Deadlines {
     pub grace_ns: u64,
     /// For the peer to close the control connection at the very end.
     pub linger_ns: u64,
+    /// Where this end receives: between two arrivals of data on any stream of a running test. None
+    /// waits as long as the control connection lives (iperf3 since 3.10: 120 s).
+    pub silence_ns: Option<u64>,
 }
 
 impl Default for Deadlines {
@@ -141,6 +148,7 @@ impl Default for Deadlines {
             streams_ns: secs(30),
             grace_ns: secs(40),
             linger_ns: secs(10),
+            silence_ns: None,
         }
     }
 }

@@ -8,13 +8,14 @@ use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
 use super::shared::{Parting, Shared};
 use super::timers::TimerTable;
+use super::watch::RateWatch;
 use super::{
-    Action, Deadlines, Ending, Event, PeerError, Phase, SessionError, StreamEvent, Timer,
+    Action, Deadlines, Ending, Event, PeerError, Phase, Policy, SessionError, StreamEvent, Timer,
     next_phase,
 };
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::protocol::extension::Offer;
-use crate::protocol::frame::{FrameReader, PARAMETERS_LIMIT, RESULTS_LIMIT};
+use crate::protocol::frame::{FrameReader, PARAMETERS_LIMIT, RESULTS_LIMIT, SERVER_OUTPUT_LIMIT};
 use crate::protocol::json::DocumentError;
 use crate::protocol::parameters::{ParametersReader, ReceivedParameters, ReceivedText};
 use crate::protocol::results::{OutputKind, ResultsReader};
@@ -22,7 +23,7 @@ use crate::test::{End, Protocol, Role, StreamId, TestSettings};
 use crate::time::{Instant, nanos};
 
 /// How a server treats its clients.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct ServerConfig {
     /// Length of the report intervals; none or zero for a single one.
     pub interval: Option<Duration>,
@@ -30,6 +31,8 @@ pub struct ServerConfig {
     pub extension: Option<Offer>,
     /// How long to wait for what.
     pub deadlines: Deadlines,
+    /// What they may ask for.
+    pub policy: Policy,
 }
 
 /// The answer to [`Action::Prepare`].
@@ -52,6 +55,7 @@ pub type ServerSession<const N: usize, const T: usize> = Session<Server<N, T>, N
 #[derive(Debug)]
 pub struct Server<const N: usize, const T: usize> {
     text: ReceivedText<T>,
+    policy: Policy,
     own_extension: Option<Offer>,
     accepted: Option<Offer>,
     connected: usize,
@@ -81,6 +85,7 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
         timers.arm(Timer::Step, now.plus_nanos(deadlines.step_ns));
         let exchange = Server {
             text: ReceivedText::new(),
+            policy: config.policy,
             own_extension: config.extension,
             accepted: None,
             connected: 0,
@@ -132,11 +137,11 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
 
     /// Takes the answer to [`Action::CollectOutput`]: bytes of the complete member of the results
     /// document that the adapter will send when [`Transmit::ServerOutput`](super::Transmit) asks
-    /// for it. More than half of what a results document may have is left out.
+    /// for it. More than [`SERVER_OUTPUT_LIMIT`] is left out.
     pub fn handle_server_output(&mut self, now: Instant, member_bytes: Option<u32>) {
         self.shared.assert_drained();
         self.exchange.server_output_bytes =
-            member_bytes.filter(|&bytes| bytes <= RESULTS_LIMIT / 2);
+            member_bytes.filter(|&bytes| bytes <= SERVER_OUTPUT_LIMIT);
         // Once: the exchange begins with it.
         if self.shared.phase == Phase::Results && matches!(self.exchange.reading, Reading::Code) {
             self.exchange.exchange_results(&mut self.shared, now);
@@ -273,7 +278,12 @@ impl<const N: usize, const T: usize> Server<N, T> {
         if parameters.settings.stream_count() > N {
             return deny(shared, ServerError::new(error_number::STREAM_COUNT));
         }
+        if let Err(denial) = self.policy.check(&parameters.settings) {
+            let told = Parting::Error(denial.told());
+            return shared.fail(SessionError::NotAllowed(denial), told);
+        }
         shared.settings = parameters.settings;
+        shared.rate = self.policy.bitrate.map(|limit| RateWatch::new(limit, &shared.settings));
         self.text = parameters.text;
         let offered = parameters.extension.zip(self.own_extension);
         self.accepted = offered.and_then(|(theirs, ours)| theirs.accept(ours));

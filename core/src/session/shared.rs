@@ -6,6 +6,7 @@ use heapless::{Deque, String};
 use super::amount::Awaited;
 use super::outbox::Outbox;
 use super::timers::TimerTable;
+use super::watch::RateWatch;
 use super::{Action, Deadlines, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
 use crate::protocol::code::{ControlCode, ServerError, error_number};
@@ -28,13 +29,15 @@ pub struct Shared<const N: usize> {
     events: Deque<Event, 8>,
     samples_wanted: Deque<Purpose, { Purpose::COUNT }>,
     interval_ns: Option<u64>,
-    began: Option<Instant>,
+    pub(super) began: Option<Instant>,
     next_interval: Instant,
     pub(super) stopping: Option<Conclusion>,
     /// What a test that exchanges its results fails with all the same.
     incomplete: Option<SessionError>,
     /// What the receivers of a test by an amount are waiting for.
     pub(super) awaited: Option<Awaited>,
+    /// Server: the rate of the test against what is allowed.
+    pub(super) rate: Option<RateWatch>,
 }
 
 /// Why a sample was asked for.
@@ -44,12 +47,14 @@ pub(super) enum Purpose {
     Interval,
     OmitEnd,
     ReceiveCheck,
+    Silence,
+    Rate,
     Final,
 }
 
 impl Purpose {
     /// Each is wanted once at a time.
-    const COUNT: usize = 5;
+    const COUNT: usize = 7;
 }
 
 /// What follows once the test is measured.
@@ -101,6 +106,7 @@ impl<const N: usize> Shared<N> {
             stopping: None,
             incomplete: None,
             awaited: None,
+            rate: None,
         }
     }
 
@@ -153,6 +159,7 @@ impl<const N: usize> Shared<N> {
         self.next_interval = now;
         self.arm_interval(now);
         self.arm_ends(self.omit_until(now));
+        self.begin_watch(now);
     }
 
     /// What a stream is to do; known once the clock runs.
@@ -184,9 +191,10 @@ impl<const N: usize> Shared<N> {
             Purpose::OmitEnd => self.on_omit_end(now, samples),
             Purpose::Final => return self.on_final(now, samples, cpu),
             // The final sample, which follows, ends the interval and answers the question.
-            Purpose::Interval | Purpose::ReceiveCheck if self.stopping.is_some() => {}
+            _ if self.stopping.is_some() => {}
             Purpose::Interval => self.on_interval(now, samples),
             Purpose::ReceiveCheck => self.on_receive_check(now, samples),
+            purpose @ (Purpose::Silence | Purpose::Rate) => self.on_watch(now, purpose, samples),
         }
         None
     }
@@ -204,6 +212,8 @@ impl<const N: usize> Shared<N> {
                 self.arm_interval(now);
             }
             Timer::ReceiveCheck => self.want_sample(Purpose::ReceiveCheck),
+            Timer::Silence => self.want_sample(Purpose::Silence),
+            Timer::Rate => self.want_sample(Purpose::Rate),
             Timer::TestEnd => self.stop(Conclusion::Results),
             _ => return false,
         }

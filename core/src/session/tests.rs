@@ -52,8 +52,7 @@ impl Pair {
         let Some(Transmit::Bytes(bytes)) = client.poll_control() else { panic!("no cookie") };
         assert_eq!(bytes, cookie.as_bytes());
         client.consume_control(Cookie::LEN);
-        let server_config =
-            ServerConfig { interval, extension: answer, deadlines: Deadlines::default() };
+        let server_config = ServerConfig { interval, extension: answer, ..ServerConfig::default() };
         let server = ServerSession::new(now, server_config);
         Self { client, server, now, happened: Vec::new() }
     }
@@ -729,7 +728,7 @@ fn a_measured_part_that_is_over_before_the_omitted_start_was_ended_is_reported()
     pair.client.handle_stream(now, StreamId::from_index(0), StreamEvent::LimitReached);
     while pair.client.poll_action().is_some() {}
     let tally = |bytes| Tally { bytes, ..Tally::default() };
-    let sample = Sample { tally: tally(51_000), omitted: Some(tally(50_000)), tcp: None };
+    let sample = Sample { tally: tally(51_000), omitted: Some(tally(50_000)), ..Sample::default() };
     pair.client.handle_samples(now, &[sample], CpuTimes::default());
     let summary = pair.client.accounts().summary(0).expect("a stream");
     assert_eq!((summary.local.bytes, summary.local.duration_ns), (1000, Some(5)));

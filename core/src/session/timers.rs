@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::protocol::code::error_number;
+use crate::protocol::error_text;
 use crate::time::Instant;
 
 /// What a session waits for until a certain time.
@@ -16,6 +18,10 @@ pub enum Timer {
     Interval,
     /// A look at how much of an agreed amount is still in flight.
     ReceiveCheck,
+    /// A look at the time of the last arrival of data.
+    Silence,
+    /// A look at the rate of the test.
+    Rate,
     /// The other end's next step on the control connection.
     Step,
     /// All data streams being there.
@@ -27,7 +33,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    const COUNT: usize = 8;
+    const COUNT: usize = 10;
 }
 
 impl fmt::Display for Timer {
@@ -37,6 +43,8 @@ impl fmt::Display for Timer {
             Self::Interval => "end of the interval",
             Self::TestEnd => "end of the test",
             Self::ReceiveCheck => "next look at what is in flight",
+            Self::Silence => error_text::text(error_number::NO_DATA).unwrap_or_default(),
+            Self::Rate => "next look at the rate",
             Self::Step => "the other side did not answer on the control connection",
             Self::Streams => "not all data streams were connected",
             Self::TestLimit => "the test ran longer than agreed",
@@ -84,6 +92,8 @@ const ALL: [Timer; Timer::COUNT] = [
     Timer::TestEnd,
     Timer::Interval,
     Timer::ReceiveCheck,
+    Timer::Silence,
+    Timer::Rate,
     Timer::Step,
     Timer::Streams,
     Timer::TestLimit,

@@ -258,7 +258,7 @@ mod tests {
 
     fn sample(bytes: u64, omitted: Option<u64>) -> Sample {
         let tally = |bytes| Tally { bytes, ..Tally::default() };
-        Sample { tally: tally(bytes), omitted: omitted.map(tally), tcp: None }
+        Sample { tally: tally(bytes), omitted: omitted.map(tally), ..Sample::default() }
     }
 
     fn bytes(stream: &StreamAccount) -> (u64, u64) {

@@ -1,6 +1,8 @@
 //! Counters of one stream since it started, the omitted start included. They only grow (jitter
 //! apart), so that every interval and every summary is the difference of two of them.
 
+use crate::time::Instant;
+
 /// What one stream has moved so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -51,6 +53,8 @@ pub struct Sample {
     /// knows better than whoever takes samples. `None` where nothing is omitted, or where the flow
     /// does not look at the time.
     pub omitted: Option<Tally>,
+    /// When a receiver took data last; none before, and for senders.
+    pub arrived: Option<Instant>,
     /// The kernel's view, for TCP where the system offers it.
     pub tcp: Option<TcpStats>,
 }

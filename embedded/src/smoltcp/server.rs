@@ -4,7 +4,7 @@
 use linerate_core::accept::{Admission, Greeting};
 use linerate_core::protocol::code::ControlCode;
 use linerate_core::protocol::cookie::Cookie;
-use linerate_core::session::{Deadlines, ServerConfig};
+use linerate_core::session::ServerConfig;
 use linerate_core::time::Instant;
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::{tcp, udp};
@@ -30,9 +30,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let session =
-            ServerConfig { interval: None, extension: None, deadlines: Deadlines::default() };
-        Self { port: 5201, mtu_bytes: 1500, session }
+        Self { port: 5201, mtu_bytes: 1500, session: ServerConfig::default() }
     }
 }
 

@@ -99,6 +99,6 @@ fn stream_options(output: &OutputConfig, kind: JsonStreamKind) -> StreamOptions 
 }
 
 /// The program was started under iperf3's name, whose readers expect its output and nothing more.
-fn is_plain(output: &OutputConfig) -> bool {
+pub(super) fn is_plain(output: &OutputConfig) -> bool {
     output.program == IPERF3_PROGRAM
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use linerate::auth::Guest;
 use linerate::cli::{OutputConfig, ProcessConfig};
@@ -16,10 +16,11 @@ use linerate::report::text::banner;
 use linerate::report::{Progress, ServerOutput, error_line};
 use linerate::server::{ObserveTests, Server};
 use linerate::system_info::run_on_cpu;
+use linerate_core::session::SessionError;
 use linerate_core::test::End;
 
 use super::console::Console;
-use super::printer::{Report, text_options};
+use super::printer::{Report, is_plain, text_options};
 use super::{block_on, open_console, signals, tell_failure};
 
 /// Serves until it is told to stop, or for one test.
@@ -136,7 +137,8 @@ impl ObserveTests for Tests {
         log.running.fetch_add(1, Ordering::Relaxed);
         log.next_test.fetch_max(test_number + 1, Ordering::Relaxed);
         let report = Report::new(&log.output);
-        Box::new(Printer { log, test_number, report, is_numbered: false })
+        let peer = String::new();
+        Box::new(Printer { log, test_number, peer, report, is_numbered: false })
     }
 
     fn turned_away(&self, peer: SocketAddr, why: &str) {
@@ -164,13 +166,18 @@ impl ObserveTests for Tests {
 struct Printer {
     log: Arc<Log>,
     test_number: u64,
+    /// The client's address.
+    peer: String,
     report: Report,
     is_numbered: bool,
 }
 
 impl Observer for Printer {
     fn handle(&mut self, progress: Progress) {
-        let Self { log, report, is_numbered, .. } = self;
+        let Self { log, report, peer, is_numbered, .. } = self;
+        if let Progress::Connected(connection) = &progress {
+            peer.clone_from(&connection.peer_host);
+        }
         // For good: a test's lines look alike to its end.
         *is_numbered |= log.running.load(Ordering::Relaxed) > 1;
         report.set_numbered(*is_numbered);
@@ -200,16 +207,25 @@ impl Observer for Printer {
 
 impl Printer {
     fn on_error(&self, error: &Error) {
-        let Self { log, report, test_number, is_numbered } = self;
+        let Self { log, report, test_number, peer, is_numbered } = self;
         if matches!(error, Error::Interrupted { .. }) {
             log.told_of_interrupt.store(true, Ordering::Relaxed);
         }
         if report.is_text() {
             let number = if *is_numbered { format!("#{test_number} ") } else { String::new() };
             let line = error_line(&log.output.program, error, End::Server);
-            log.complain(&format!("{number}{line}"));
+            let tells_whose = is_turned_down(error) && !is_plain(&log.output);
+            let whose = if tells_whose { format!(" (client {peer})") } else { String::new() };
+            log.complain(&format!("{number}{line}{whose}"));
         }
     }
+}
+
+/// The server did not want what the client asked for or sent: its operator wants to know whose that
+/// was.
+const fn is_turned_down(error: &Error) -> bool {
+    use SessionError::{Denied, NotAllowed, Peer};
+    matches!(error, Error::Session(Denied(_) | NotAllowed(_) | Peer(_)))
 }
 
 impl Drop for Printer {
@@ -221,45 +237,57 @@ impl Drop for Printer {
     }
 }
 
-/// Lets a few lines a second through and counts the rest, so that a port scan does not fill a disk.
+/// Lets the lines of a bad minute through and a few a second of a bad day, and counts the rest: who
+/// was refused and why is to be read, and a port scan must not fill a disk.
 struct Throttle {
-    second_began: Option<Instant>,
-    said: u32,
+    left: u32,
+    refilled: Option<Instant>,
     unsaid: u64,
 }
 
 impl Throttle {
     const fn new() -> Self {
-        Self { second_began: None, said: 0, unsaid: 0 }
+        Self { left: MOST_LINES_AT_ONCE, refilled: None, unsaid: 0 }
     }
 
     /// Whether a line may be printed, and how many were held back before it.
     fn admit(&mut self, now: Instant) -> Option<u64> {
-        if self.second_began.is_none_or(|began| now - began >= Duration::from_secs(1)) {
-            self.second_began = Some(now);
-            self.said = 0;
+        let passed = now - *self.refilled.get_or_insert(now);
+        let more = u32::try_from(passed.as_millis() / MILLIS_A_LINE).unwrap_or(u32::MAX);
+        if more > 0 {
+            self.left = self.left.saturating_add(more).min(MOST_LINES_AT_ONCE);
+            self.refilled = Some(now);
         }
-        if self.said >= MOST_LINES_A_SECOND {
+        let Some(left) = self.left.checked_sub(1) else {
             self.unsaid += 1;
             return None;
-        }
-        self.said += 1;
+        };
+        self.left = left;
         Some(std::mem::take(&mut self.unsaid))
     }
 }
 
-const MOST_LINES_A_SECOND: u32 = 5;
+const MOST_LINES_AT_ONCE: u32 = 100;
+/// Five lines a second in the long run.
+const MILLIS_A_LINE: u128 = 200;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_flood_of_lines_is_counted_instead() {
-        let now = Instant::now();
+        let began = Instant::now();
+        let at = |millis| began + Duration::from_millis(millis);
         let mut throttle = Throttle::new();
-        let said = (0..20).filter(|_| throttle.admit(now).is_some()).count();
-        assert_eq!(said, 5);
-        assert_eq!(throttle.admit(now + Duration::from_secs(1)), Some(15));
+        let mut said = |count: u64, at| (0..count).filter_map(|_| throttle.admit(at)).count();
+        assert_eq!(said(120, at(0)), 100);
+        // The first of them tells of the 20 before it.
+        assert_eq!(said(120, at(1000)), 5);
+        assert_eq!(throttle.admit(at(1300)), Some(115));
+        assert_eq!(throttle.admit(at(1301)), None);
+        assert_eq!(throttle.admit(at(3_600_000)), Some(1));
     }
 }

@@ -3,14 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use linerate_core::protocol::code::{ServerError, error_number};
 use linerate_core::protocol::cookie::Cookie;
-use linerate_core::protocol::extension::Offer;
 use linerate_core::session::{
-    Admission, Deadlines, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
-    SessionError,
+    Admission, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
 };
 use linerate_core::test::{End, Protocol, TestSettings};
 use linerate_core::time::Instant;
@@ -20,9 +18,11 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::input::Input;
+use super::policy::session_config;
 use super::table::Place;
 use super::{ObserveTests, Shared};
 use crate::clock::Clock;
+use crate::config::ServerConfig;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
@@ -44,7 +44,7 @@ pub(super) struct Visitor {
 /// Runs the test; tells whether it was accepted.
 pub(super) async fn host(
     visitor: Visitor,
-    interval: Option<Duration>,
+    config: &ServerConfig,
     shared: &Arc<Shared>,
     tests: &dyn ObserveTests,
     observer: &mut dyn Observer,
@@ -53,9 +53,7 @@ pub(super) async fn host(
     let Visitor { stream, peer, cookie, test_number } = visitor;
     control::prepare(&stream, shared.control.keep_alive, shared.control.send_timeout);
     let clock = Clock::new();
-    let config =
-        SessionConfig { interval, extension: Some(Offer::OWN), deadlines: Deadlines::default() };
-    let session = begin(clock.now(), config);
+    let session = begin(clock.now(), session_config(config));
     let connection = Connection {
         end: End::Server,
         test_number,
@@ -86,7 +84,7 @@ pub(super) async fn host(
         cpu: None,
         was_accepted: &mut was_accepted,
     };
-    let records = Records::new(connection, interval);
+    let records = Records::new(connection, config.interval);
     Driver::new(session, backend, stream, clock, inputs, records, observer).run(cancel).await;
     was_accepted
 }
@@ -279,10 +277,6 @@ impl Host<'_> {
         }
         self.cpu = settings.server_affinity.or(self.shared.affinity);
         let Some(path) = &self.shared.file else { return Ok(()) };
-        if settings.protocol == Protocol::Udp {
-            let told = ServerError::new(error_number::UDP_FILE);
-            return Err((told, Error::Session(SessionError::Denied(told))));
-        }
         let file = DataFile::new(path.clone(), End::Server, settings.direction);
         let file =
             file.map_err(|error| (told(error_number::FILE, &error), unusable_file(path, &error)))?;

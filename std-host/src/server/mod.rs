@@ -5,6 +5,7 @@
 mod greet;
 mod host;
 mod input;
+mod policy;
 mod table;
 
 use std::io;
@@ -138,12 +139,21 @@ impl Server {
     }
 
     /// Serves tests until `cancel`, or until the first accepted test is over if that is all it is
-    /// to serve. Running tests are ended with a summary and their clients told.
+    /// to serve; then also until the idle time-out if no test comes, to which failed attempts are
+    /// none. Running tests are ended with a summary and their clients told.
     pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
         let Self { config, listener, mut of_sctp, shared } = self;
         let mut greetings = Greetings::new();
-        let mut hosted = Hosted { config, shared, tests, running: JoinSet::new(), count: 0 };
+        // A server that goes on has nothing to do when it is idle.
+        let idle_timeout = config.idle_timeout.filter(|_| config.one_off);
+        let idle_at = idle_timeout.map(|timeout| Instant::now() + timeout);
+        let config = Arc::new(config);
+        let running = JoinSet::new();
+        let mut hosted = Hosted { config, shared, tests, running, is_closing: false, count: 0 };
         loop {
+            if hosted.is_closing && hosted.running.is_empty() {
+                return;
+            }
             let room_at = greetings.room_at();
             tokio::select! {
                 accepted = accept(&listener, &mut of_sctp, room_at) => match accepted {
@@ -168,6 +178,7 @@ impl Server {
                         return;
                     }
                 }
+                () = idle(idle_at), if !hosted.is_closing => hosted.is_closing = true,
                 () = cancel.cancelled() => break,
             }
         }
@@ -179,11 +190,13 @@ impl Server {
 
 /// The tests of a running server.
 struct Hosted {
-    config: ServerConfig,
+    config: Arc<ServerConfig>,
     shared: Arc<Shared>,
     tests: Arc<dyn ObserveTests>,
     /// Each tells at its end whether its test was accepted.
     running: JoinSet<bool>,
+    /// Its patience is over: who is being set up may still become the test, nobody else.
+    is_closing: bool,
     count: u64,
 }
 
@@ -194,6 +207,7 @@ impl Hosted {
         match self.shared.table.admission(&cookie) {
             Admission::Stream => self.shared.table.hand_over(&cookie, stream, order),
             Admission::Late => refuse(&stream),
+            Admission::Control if self.is_closing => refuse(&stream),
             Admission::Control if self.shared.table.is_full() => {
                 refuse(&stream);
                 self.tests.turned_away(peer, "all places for tests are taken");
@@ -206,13 +220,21 @@ impl Hosted {
                 self.count += 1;
                 let visitor = Visitor { stream, peer, cookie, test_number: self.count };
                 let (shared, tests) = (self.shared.clone(), self.tests.clone());
-                let (interval, cancel) = (self.config.interval, cancel.clone());
+                let (config, cancel) = (self.config.clone(), cancel.clone());
                 self.running.spawn(async move {
                     let mut observer = tests.observe(visitor.test_number);
-                    host(visitor, interval, &shared, &*tests, observer.as_mut(), &cancel).await
+                    host(visitor, &config, &shared, &*tests, observer.as_mut(), &cancel).await
                 });
             }
         }
+    }
+}
+
+/// Waits until then, if ever.
+async fn idle(until: Option<Instant>) {
+    match until {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -298,7 +298,7 @@ fn new_server<const N: usize, const T: usize>() -> Box<ServerSession<N, T>> {
     let config = ServerConfig {
         interval: Some(Duration::from_secs(1)),
         extension: Some(Offer::OWN),
-        deadlines: Deadlines::default(),
+        ..ServerConfig::default()
     };
     Box::new(ServerSession::new(Instant::ZERO, config))
 }
@@ -320,7 +320,7 @@ fn sample(now_ns: u64) -> Sample {
         jitter_ns: 999_999_999,
     };
     let tcp = TcpStats { retransmits: Some(large), rtt_us: Some(7), ..TcpStats::default() };
-    Sample { tally, omitted: None, tcp: Some(tcp) }
+    Sample { tally, tcp: Some(tcp), ..Sample::default() }
 }
 
 /// Three of it still make parameters that a server takes.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use linerate_core::protocol::extension::Offer;
-use linerate_core::session::{Admission, Deadlines, StreamEvent};
+use linerate_core::session::{Admission, Deadlines, Policy, StreamEvent};
 use linerate_core::test::{End, TestSettings};
 use linerate_core::time::nanos;
 
@@ -24,6 +24,8 @@ pub struct Setup {
     pub answer: Option<Offer>,
     /// Of both ends.
     pub deadlines: Deadlines,
+    /// What the server allows.
+    pub policy: Policy,
     /// The network under each data stream. The server's clock is ahead by its offset.
     pub data: LinkModel,
     /// One way of the control connection, and of opening a stream.
@@ -55,6 +57,7 @@ impl Setup {
             offer: None,
             answer: None,
             deadlines: Deadlines::default(),
+            policy: Policy::default(),
             data: LinkModel { latency_ns: 5_000_000, ..LinkModel::default() },
             control_latency_ns: 5_000_000,
             control_chunk_bytes: 100,
@@ -71,7 +74,8 @@ impl Setup {
     /// By when both sessions of a test that ends by time are over, whatever happens: every wait of the
     /// exchange at its longest, one after the other.
     pub fn longest_ns(&self) -> u64 {
-        let Deadlines { greeting_ns, step_ns, streams_ns, grace_ns, linger_ns } = self.deadlines;
+        let Deadlines { greeting_ns, step_ns, streams_ns, grace_ns, linger_ns, .. } =
+            self.deadlines;
         let seconds = self.settings.omit_secs + self.settings.limits.seconds.unwrap_or(0);
         let test_ns = nanos(Duration::from_secs(seconds.into()));
         // Steps: parameters, preparing, start, end, results of each end. Answers of the adapter:

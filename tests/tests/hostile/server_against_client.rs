@@ -84,6 +84,32 @@ fn server_with_impossible_results_ends_the_client() {
     meet(rows.collect());
 }
 
+/// A server's own output may be long; beyond the limit of a results document the client says so and
+/// shows what it has measured itself.
+#[test]
+fn output_of_a_server_has_a_stated_limit() {
+    let before = &honest_server()[..honest_server().len() - 1];
+    for (bytes, code) in [(20 << 20, 0), (65 << 20, 6)] {
+        let results = frame(format!(
+            "{{\"cpu_util_total\":1,\"cpu_util_user\":1,\"cpu_util_system\":0,\
+             \"sender_has_retransmits\":-1,\"server_output_text\":\"{}\",\
+             \"streams\":[{{\"id\":1,\"bytes\":65536,\"retransmits\":-1,\"jitter\":0,\
+             \"errors\":0,\"packets\":0}}]}}",
+            "x".repeat(bytes)
+        ));
+        let steps = [before, &[results], &honest_server_end()].concat();
+        let ended = run_with(&steps, &["-n", "64K", "--get-server-output"]).expect("it ends");
+        assert_eq!(ended.code, Some(code), "{bytes} bytes: {}", ended.stderr);
+        assert!(ended.stdout.contains("64.0 KBytes"), "{bytes} bytes: what the client measured");
+        let output = ended.stdout.matches('x').count();
+        assert_eq!(output >= bytes, code == 0, "{bytes} bytes: {output} shown");
+        if code != 0 {
+            complains_in_one_line(&ended).expect("one clear line");
+            assert!(ended.stderr.contains("allowed: 1 to 67108864"), "{}", ended.stderr);
+        }
+    }
+}
+
 #[test]
 fn missing_server_is_named_at_once() {
     let port = free_port();
@@ -115,6 +141,10 @@ fn meet(rows: Vec<Row>) {
 
 /// A client against a server that follows the steps and then closes.
 fn run(steps: &[Step]) -> Result<Ended, String> {
+    run_with(steps, &["-n", "64K"])
+}
+
+fn run_with(steps: &[Step], options: &[&str]) -> Result<Ended, String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
     let address = listener.local_addr().map_err(|e| e.to_string())?;
     let steps = steps.to_vec();
@@ -122,8 +152,7 @@ fn run(steps: &[Step]) -> Result<Ended, String> {
         // A client that leaves early ends the script early; what it says then is what counts.
         Peer::accept(listener).and_then(|mut peer| peer.follow(&steps))
     });
-    let ended =
-        client::run(Tool::Linerate, "127.0.0.1", address.port(), &["-n", "64K"], TIME_LIMIT);
+    let ended = client::run(Tool::Linerate, "127.0.0.1", address.port(), options, TIME_LIMIT);
     // A script that still waits for the client's connection gets one that says nothing.
     drop(TcpStream::connect(address));
     drop(server.join());

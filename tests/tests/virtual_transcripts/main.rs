@@ -62,7 +62,7 @@ fn serve(record: &Record, chunk: usize) {
         interval: Some(Duration::from_secs(1)),
         // Stock clients must never hear of it.
         extension: Some(Offer::OWN),
-        deadlines: Deadlines::default(),
+        ..ServerConfig::default()
     };
     let mut replay = Replay::new(Server::new(record.steps[0].0, config), chunk);
     replay.admission = admission(record);
@@ -283,8 +283,7 @@ fn has_congestion(record: &Record, end: End) -> bool {
 /// What the recorded client asked for, as this engine's server reads it; a default if it was refused
 /// before it could ask.
 fn asked(record: &Record) -> Server {
-    let config = ServerConfig { interval: None, extension: None, deadlines: Deadlines::default() };
-    let mut server = Server::new(Instant::ZERO, config);
+    let mut server = Server::new(Instant::ZERO, ServerConfig::default());
     if let Some(parameters) = record.parameters() {
         server.handle_control(Instant::ZERO, parameters);
         assert_eq!(server.phase(), Phase::Preparing, "{}", record.name);

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::protocol::code::ServerError;
+
 /// What is wrong with a document, or with the frame around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -34,6 +36,8 @@ pub enum DocumentError {
     OutOfRange {
         /// The key.
         key: &'static str,
+        /// The value, brought to the width of the key.
+        value: i64,
         /// iperf3's error number.
         number: i32,
     },
@@ -51,7 +55,9 @@ impl fmt::Display for DocumentError {
             Self::Depth => f.write_str("values nested too deeply"),
             Self::WrongType { key } => write!(f, "a value of the wrong type for \"{key}\""),
             Self::Missing { key } => write!(f, "no \"{key}\""),
-            Self::OutOfRange { key, .. } => write!(f, "a value out of range for \"{key}\""),
+            Self::OutOfRange { key, value, number } => {
+                write!(f, "{value} for \"{key}\", {}", ServerError::new(*number))
+            }
             Self::TooManyStreams => f.write_str("more streams than agreed"),
         }
     }

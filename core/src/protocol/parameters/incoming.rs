@@ -110,6 +110,7 @@ const MEMBERS: &[Member] = &[
     Member::new("title", Kind::Text),
     Member::new("extra_data", Kind::Text),
     Member::new("congestion", Kind::Text),
+    Member::new("congestion_used", Kind::Text),
     Member::new("get_server_output", Kind::NumberFlag),
     Member::new("udp_counters_64bit", Kind::NumberFlag),
     Member::new("repeating_payload", Kind::NumberFlag),
@@ -282,9 +283,9 @@ where
     let Some(value) = value else { return Ok(None) };
     match u32::try_from(value) {
         Ok(size) if (min..=max.into()).contains(&size) => {}
-        _ => return Err(out_of_range(key, number)),
+        _ => return Err(out_of_range(key, value.into(), number)),
     }
-    U::try_from(value).map(Some).map_err(|_| out_of_range(key, number))
+    U::try_from(value).map(Some).map_err(|_| out_of_range(key, value.into(), number))
 }
 
 /// The value if it is there and not zero; an error if it is negative.
@@ -293,10 +294,10 @@ fn not_negative(key: &'static str, value: Option<i64>) -> Result<Option<u64>, Do
     match u64::try_from(value) {
         Ok(0) => Ok(None),
         Ok(value) => Ok(Some(value)),
-        Err(_) => Err(out_of_range(key, number::RECV_PARAMS)),
+        Err(_) => Err(out_of_range(key, value, number::RECV_PARAMS)),
     }
 }
 
-const fn out_of_range(key: &'static str, number: i32) -> DocumentError {
-    DocumentError::OutOfRange { key, number }
+const fn out_of_range(key: &'static str, value: i64, number: i32) -> DocumentError {
+    DocumentError::OutOfRange { key, value, number }
 }

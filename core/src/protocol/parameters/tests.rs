@@ -235,17 +235,18 @@ fn values_out_of_range_have_iperf3s_numbers() {
     ];
     for (key, value, number) in cases {
         let error = read(&format!("{{\"{key}\":{value}}}")).unwrap_err();
-        assert_eq!(error, DocumentError::OutOfRange { key, number }, "{value}");
+        let value = value.parse::<i64>().unwrap().min(i32::MAX.into());
+        assert_eq!(error, DocumentError::OutOfRange { key, value, number });
     }
-    for len in ["15", "65508", "-1"] {
-        let error = read(&format!("{{\"udp\":true,\"len\":{len}}}")).unwrap_err();
+    for value in [15, 65_508, -1] {
+        let error = read(&format!("{{\"udp\":true,\"len\":{value}}}")).unwrap_err();
         let number = number::UDP_BLOCK_SIZE;
-        assert_eq!(error, DocumentError::OutOfRange { key: "len", number }, "{len}");
+        assert_eq!(error, DocumentError::OutOfRange { key: "len", value, number });
     }
-    for len in ["0", "1048577"] {
-        let error = read(&format!("{{\"sctp\":true,\"len\":{len}}}")).unwrap_err();
+    for value in [0, 1_048_577] {
+        let error = read(&format!("{{\"sctp\":true,\"len\":{value}}}")).unwrap_err();
         let number = number::BLOCK_SIZE;
-        assert_eq!(error, DocumentError::OutOfRange { key: "len", number }, "{len}");
+        assert_eq!(error, DocumentError::OutOfRange { key: "len", value, number });
     }
 }
 

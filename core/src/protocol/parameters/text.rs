@@ -83,8 +83,11 @@ impl<const T: usize> ReceivedText<T> {
             TextPart::End { syntax } => {
                 if let Some(start) = self.start.take() {
                     core::str::from_utf8(&self.bytes[start..]).map_err(|_| syntax)?;
-                    if let Some(index) = KEYS.iter().position(|&known| known == key) {
-                        self.spans[index] = Some((start as u32, self.bytes.len() as u32));
+                    match KEYS.iter().position(|&known| known == key) {
+                        Some(index) => {
+                            self.spans[index] = Some((start as u32, self.bytes.len() as u32));
+                        }
+                        None => self.bytes.truncate(start),
                     }
                 }
             }

@@ -151,12 +151,20 @@ impl JsonReport {
         }
     }
 
+    /// Without them the other side of each stream stands in `end` as zeros, which it need not have
+    /// been.
+    fn has_peer_results(&self) -> bool {
+        let mut streams = self.end.iter().flat_map(|end| &end.streams);
+        streams.any(|stream| stream.remote.is_some())
+    }
+
     fn own(&self) -> Value {
         let warnings: Vec<String> = self.warnings.iter().map(message::warning_text).collect();
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "test_number": self.connection().map_or(0, |connection| connection.test_number),
             "concurrent_tests": self.concurrent_tests,
+            "has_peer_results": self.has_peer_results(),
             "warnings": warnings,
         })
     }

@@ -92,7 +92,11 @@ impl TextReport {
             Progress::Warning(_) => String::new(),
         };
         if let Some(output) = &mut self.server_output {
-            output.push_str(&self.options.stamped(&text));
+            let text = self.options.stamped(&text);
+            match progress {
+                Progress::Interval(_) => keep_interval(output, &text),
+                _ => output.push_str(&text),
+            }
         }
         self.options.stamped(&self.prefixed(&text))
     }
@@ -213,11 +217,41 @@ pub(super) fn prefix_lines(text: &str, prefix: &str) -> String {
     text.split_inclusive('\n').map(|line| format!("{prefix}{line}")).collect()
 }
 
+/// Adds an interval to the output that a client asked for. It is the client that says how long the
+/// test runs, so what is kept for it has a bound; the summary comes in any case.
+fn keep_interval(output: &mut String, text: &str) {
+    if output.len() + text.len() <= OUTPUT_LIMIT {
+        output.push_str(text);
+    } else if !output.ends_with(LEFT_OUT) {
+        output.push_str(LEFT_OUT);
+    }
+}
+
+/// Bytes of intervals that are kept for a client: eight hours of ten streams, a second each.
+const OUTPUT_LIMIT: usize = 16 << 20;
+const LEFT_OUT: &str = "[further intervals are left out]\n";
+
 fn server_output_section(output: &ServerOutput) -> String {
     match output {
         ServerOutput::Text(text) => format!("\nServer output:\n{text}\n"),
         ServerOutput::Json(document) => {
             format!("\nServer JSON output:\n{}", json::to_document_string(document))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_kept_for_a_client_has_a_bound() {
+        let line = format!("{}\n", "x".repeat(9999));
+        let mut output = String::new();
+        for _ in 0..2 * OUTPUT_LIMIT / line.len() {
+            keep_interval(&mut output, &line);
+        }
+        assert!(output.len() <= OUTPUT_LIMIT + LEFT_OUT.len());
+        assert_eq!(output.matches(LEFT_OUT).count(), 1);
     }
 }

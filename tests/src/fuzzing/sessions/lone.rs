@@ -7,11 +7,12 @@ use linerate_core::protocol::code::{ControlCode, ServerError};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::{Offer, OutgoingExtension};
 use linerate_core::session::{
-    Admission, ClientConfig, ClientSession, Command, Deadlines, Exchange, Phase, Server,
-    ServerConfig, ServerSession, StreamEvent,
+    Admission, ClientConfig, ClientSession, Command, Deadlines, Exchange, Phase, Policy, RateLimit,
+    Server, ServerConfig, ServerSession, StreamEvent,
 };
 use linerate_core::test::StreamId;
 use linerate_core::time::Instant;
+use linerate_core::units::BitsPerSec;
 
 use super::super::documents::{framed, written};
 use super::super::input::{Chunks, Input};
@@ -47,8 +48,9 @@ pub(super) fn client(input: &mut Input<'_>, chunks: Chunks) -> Said {
 
 /// A server, and a client that does not exist.
 pub(super) fn server(input: &mut Input<'_>, chunks: Chunks) -> Said {
+    let policy = policy(input.clone().byte() >> 4);
     let (interval, deadlines) = times(input);
-    let config = ServerConfig { deadlines, ..test::server(input, interval) };
+    let config = ServerConfig { deadlines, policy, ..test::server(input, interval) };
     let mut end = Watched::new(ServerSession::<N, 64>::new(Instant::ZERO, config));
     let mut now = Instant::ZERO;
     while !input.is_empty() {
@@ -181,6 +183,17 @@ const MOST_STEPS: u32 = 40;
 const DAYS_NS: u64 = 200_000 * 1_000_000_000;
 const MOST_BYTES: usize = 1 << 16;
 
+/// What a server allows, from the bits that `times` leaves alone.
+fn policy(choice: u8) -> Policy {
+    let span_ns = if choice & 8 == 0 { 0 } else { 500_000_000 };
+    let rate = RateLimit { rate: BitsPerSec(1_000_000), span_ns };
+    Policy {
+        bitrate: (choice & 1 != 0).then_some(rate),
+        seconds: (choice & 2 != 0).then_some(3),
+        has_file: choice & 4 != 0,
+    }
+}
+
 /// Length of the report intervals, also ones that no command line would take; and deadlines.
 fn times(input: &mut Input<'_>) -> (Option<Duration>, Deadlines) {
     let choice = input.byte();
@@ -196,6 +209,7 @@ fn times(input: &mut Input<'_>) -> (Option<Duration>, Deadlines) {
         streams_ns: ns,
         grace_ns: ns,
         linger_ns: ns,
+        silence_ns: Some(ns),
     };
     let deadlines = match choice >> 2 & 3 {
         1 => all(0),

@@ -53,7 +53,7 @@ pub(super) fn client(settings: TestSettings, interval: Option<Duration>) -> Clie
 
 pub(super) fn server(input: &mut Input<'_>, interval: Option<Duration>) -> ServerConfig {
     let extension = (input.byte() & 1 == 0).then_some(Offer::OWN);
-    ServerConfig { interval, extension, deadlines: Deadlines::default() }
+    ServerConfig { interval, extension, ..ServerConfig::default() }
 }
 
 /// A framed parameters document.
@@ -102,5 +102,5 @@ pub(super) fn samples(count: usize, total: u64) -> Vec<Sample> {
         ..Tally::default()
     };
     let tcp = TcpStats { retransmits: Some(total / 9000), rtt_us: Some(70), ..TcpStats::default() };
-    vec![Sample { tally, omitted: None, tcp: Some(tcp) }; count]
+    vec![Sample { tally, tcp: Some(tcp), ..Sample::default() }; count]
 }

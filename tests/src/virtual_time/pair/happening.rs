@@ -66,6 +66,7 @@ impl Pair {
                     interval: self.setup.interval,
                     extension: self.setup.answer,
                     deadlines: self.setup.deadlines,
+                    policy: self.setup.policy,
                 };
                 self.server = Some(Box::new(ServerSession::new(own, config)));
                 self.settle();
