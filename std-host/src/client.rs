@@ -23,7 +23,7 @@ use crate::config::ClientConfig;
 use crate::control::{self, Driver, MAX_STREAMS, Records};
 use crate::dial::{Dialler, Reached, reach};
 use crate::error::Error;
-use crate::observe::{Cancel, Observer};
+use crate::observe::{Cancel, DebugLog, Observer};
 use crate::report::{Connection, Interval, Progress, TestEnd, TestStart, Warning};
 use crate::stream::{DataFile, SocketOptions, require_cpu, unusable_file};
 use crate::sys;
@@ -131,6 +131,7 @@ async fn run(
         peer_port: config.port,
         cookie: cookie.to_string(),
         control_mss,
+        path_block_bytes: config.block_from_path.then_some(settings.block_bytes),
         time: SystemTime::now(),
         title: config.title.clone(),
         extra_data: config.extra_data.clone(),
@@ -215,6 +216,10 @@ impl Observer for Recorder<'_> {
             _ => {}
         }
         self.observer.handle(progress);
+    }
+
+    fn debug_log(&self) -> Option<DebugLog> {
+        self.observer.debug_log()
     }
 }
 

@@ -54,6 +54,7 @@ mod device;
 mod dial;
 pub mod error;
 pub mod observe;
+pub mod process;
 pub mod report;
 pub mod server;
 mod stream;

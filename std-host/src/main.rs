@@ -8,8 +8,8 @@ use linerate::cli::{self, Command};
 
 fn main() -> ExitCode {
     let ran = match cli::parse(std::env::args_os()) {
-        Ok(Command::Client(config, output, process)) => command::client(config, output, &process),
-        Ok(Command::Server(config, output, process)) => command::server(config, output, &process),
+        Ok(Command::Client(config, output, process)) => command::client(config, output, process),
+        Ok(Command::Server(config, output, process)) => command::server(config, output, process),
         Ok(Command::Auth(config)) => command::auth(&config),
         Ok(Command::Calibrate(config)) => command::calibrate(&config),
         Err(stop) => command::stop(&stop),

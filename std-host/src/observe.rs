@@ -1,5 +1,6 @@
 //! Watching a test while it runs, and stopping it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -16,11 +17,68 @@ pub trait Observer: Send {
     fn server_output(&mut self) -> Option<ServerOutput> {
         None
     }
+
+    /// Where details of how the test works go; none if nobody wants them.
+    fn debug_log(&self) -> Option<DebugLog> {
+        None
+    }
 }
 
 impl<F: FnMut(Progress) + Send> Observer for F {
     fn handle(&mut self, progress: Progress) {
         self(progress);
+    }
+}
+
+/// How much a debug log holds: each level holds those before it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// The codes that go over the control connection.
+    Codes = 1,
+    /// The documents too.
+    Documents,
+    /// The data sockets too: what they were asked for and what the system gave.
+    Sockets,
+    /// Each step of the session too.
+    Steps,
+}
+
+impl Detail {
+    /// The detail of `--debug=LEVEL`, from 1 on; more than the most is the most.
+    pub const fn from_level(level: u8) -> Self {
+        match level {
+            0 | 1 => Self::Codes,
+            2 => Self::Documents,
+            3 => Self::Sockets,
+            _ => Self::Steps,
+        }
+    }
+}
+
+/// Takes lines about how a test works, for whoever looks for a fault (`--debug`).
+#[derive(Clone)]
+pub struct DebugLog {
+    detail: Detail,
+    write: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl DebugLog {
+    /// A log of so much detail, whose lines go to `write` without their newline.
+    pub fn new(detail: Detail, write: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { detail, write: Arc::new(write) }
+    }
+
+    /// Writes the line that `text` makes, if the log holds so much.
+    pub(crate) fn line(&self, detail: Detail, text: impl FnOnce() -> String) {
+        if detail <= self.detail {
+            (self.write)(&text());
+        }
+    }
+}
+
+impl fmt::Debug for DebugLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DebugLog").field("detail", &self.detail).finish_non_exhaustive()
     }
 }
 

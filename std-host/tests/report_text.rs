@@ -85,7 +85,7 @@ impl Recording {
             ("tcp-timestamps-custom", End::Server) => "2026-11-30_21:31:58|".len(),
             _ => 0,
         };
-        let lines = self.content.replace("iperf 3.21+\n", &format!("{}\n", version()));
+        let lines = self.content.replace("iperf 3.21+\n", &format!("{}\n", version(false)));
         lines.split_inclusive('\n').map(|line| &line[stamp..]).collect()
     }
 
@@ -102,6 +102,7 @@ impl Recording {
             verbose: self.name.ends_with("-verbose"),
             title: (self.name == "tcp-title-timestamps" && is_client).then(|| "MyTitle".into()),
             system_info: "Linux testhost 6.1.0 #1 SMP x86_64".into(),
+            ..TextOptions::default()
         }
     }
 

@@ -7,8 +7,8 @@ mod records;
 use std::sync::Arc;
 
 use linerate::error::Error;
-use linerate::report::text::{TextOptions, TextReport, prefix_lines};
-use linerate::report::{Interval, Progress, ServerOutput, SideSummary, TestEnd, Warning};
+use linerate::report::text::{TextOptions, TextReport, banner};
+use linerate::report::{Interval, Progress, ServerOutput, SideSummary, Stamps, TestEnd, Warning};
 use linerate_core::protocol::code::ServerError;
 use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::{Direction, End, Limits, Protocol, TestSettings};
@@ -193,8 +193,31 @@ fn warnings_leave_the_report_alone() {
 }
 
 #[test]
-fn a_prefix_stands_before_empty_lines_too() {
-    assert_eq!(prefix_lines("a\n\nb\n", "> "), "> a\n> \n> b\n");
+fn stamps_stand_before_the_title_of_every_line() {
+    let options = TextOptions {
+        stamps: Some(Stamps::new("at ")),
+        title: Some("T".into()),
+        ..TextOptions::default()
+    };
+    let text = print_with(&options, &records::complete(TCP, End::Client));
+    assert!(text.lines().all(|line| line.starts_with("at T:  ")), "{text}");
+    assert!(text.ends_with("at T:  \nat T:  iperf Done.\n"), "{text}");
+}
+
+#[test]
+fn a_servers_stamps_stand_in_its_banner_and_in_the_output_for_its_client() {
+    let options = TextOptions { stamps: Some(Stamps::new("at ")), ..TextOptions::default() };
+    assert!(banner(&options, 5201, 1).lines().all(|line| line.starts_with("at ")));
+    let settings = TestSettings { server_output: true, ..TCP };
+    let mut report = TextReport::new(options);
+    let printed: String = records::complete(settings, End::Server)
+        .iter()
+        .filter(|event| !matches!(event, Progress::Ended(_)))
+        .map(|event| report.handle(event))
+        .collect();
+    let ServerOutput::Text(output) = report.server_output() else { panic!("a text") };
+    assert_eq!(output, printed);
+    assert!(output.starts_with("at Accepted connection"), "{output}");
 }
 
 fn print(events: &[Progress]) -> String {

@@ -10,6 +10,9 @@
 //! | [`case`] | a client's command line, and what it asks for |
 //! | [`check`] | both documents of one test held against each other |
 //! | [`pair`] | one case between two tools, checked |
+//! | [`json`], [`text`] | what both tools print, made comparable |
+//! | [`scratch`] | a folder for the files of a test |
+//! | [`both`] | the same test by each tool with itself |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
 //! | [`folder`] | a scratch folder that goes with its test |
 //! | [`rows`] | many cases at once, but not too many |
@@ -21,6 +24,7 @@
 //! | [`fuzzing`] | what random bytes must not do to the engine, and the corpus |
 //! | [`stack`] | how much stack the calls into the engine take |
 
+pub mod both;
 #[cfg(target_os = "linux")]
 pub mod capture;
 pub mod case;
@@ -28,15 +32,18 @@ pub mod check;
 pub mod client;
 pub mod folder;
 pub mod fuzzing;
+pub mod json;
 pub mod link;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 pub mod pair;
 pub mod process;
 pub mod rows;
+pub mod scratch;
 pub mod script;
 pub mod server;
 pub mod stack;
+pub mod text;
 pub mod tool;
 #[cfg(target_os = "linux")]
 pub mod veth;

@@ -49,14 +49,28 @@ impl Server {
         panic!("no {tool} server came up: {last}");
     }
 
-    /// The port it listens on, for TCP and UDP.
-    pub fn port(&self) -> u16 {
-        self.port
+    /// Starts one by a command of the caller's own making.
+    ///
+    /// # Panics
+    ///
+    /// As for [`start`](Self::start).
+    pub fn start_as(tool: Tool, command: impl Fn() -> Command, options: &[&str]) -> Self {
+        Self::start_by(tool, command, options)
     }
 
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Sends it a signal such as `INT`.
+    pub fn signal(&mut self, name: &str) {
+        self.process.signal(name);
+    }
+
+    /// The port it listens on, for TCP and UDP.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Whether it still runs.

@@ -95,6 +95,8 @@ fn a_receiver_tells_loss_and_order_as_they_were() {
         assert!(truth.lost > 20 && truth.out_of_order > 10 && truth.duplicates > 5, "{what}");
         let receiver = if way == 0 { &both.server } else { &both.client };
         assert_truth(receiver, &passed.traces[way], overflow(&link, way), &what);
+        let told = |end: &Value| end["end"]["streams"][0]["udp"]["out_of_order"].clone();
+        assert_eq!(told(&both.client), told(&both.server), "{what}");
     }
 }
 

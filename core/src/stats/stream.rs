@@ -142,6 +142,7 @@ impl StreamAccount {
             omitted_lost: Some(if_receiving(omitted.lost.min(last.lost))),
             packets: last.packets,
             omitted_packets: Some(omitted.packets),
+            out_of_order: receives.then(|| last.out_of_order.saturating_sub(omitted.out_of_order)),
             start_ns: Some(0),
             end_ns: Some(duration_ns),
         }
@@ -165,7 +166,7 @@ impl StreamAccount {
             datagrams: Datagrams {
                 packets: peer.packets.saturating_sub(peer.omitted_packets.unwrap_or(0)),
                 lost: if receives { lost } else { Some(0) },
-                out_of_order: None,
+                out_of_order: peer.out_of_order.filter(|_| receives),
                 duplicates: None,
                 jitter_ns: if receives { peer.jitter_ns } else { 0 },
             },

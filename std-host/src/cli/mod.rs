@@ -159,13 +159,39 @@ fn stop(error: &clap::Error, command: &clap::Command, words: &[OsString], progra
     }
 }
 
+/// iperf3's first word and number come first under its name, where scripts look for them.
 fn version(program: &str) -> String {
-    format!(
-        "{program} {} (equals iperf {})\n{}",
-        env!("CARGO_PKG_VERSION"),
-        linerate_core::IPERF3_EQUIVALENT,
-        system_info()
-    )
+    let own = env!("CARGO_PKG_VERSION");
+    let equal = linerate_core::IPERF3_EQUIVALENT;
+    let first = if program == IPERF3_PROGRAM {
+        format!("iperf {equal} (linerate {own})")
+    } else {
+        format!("{program} {own} (equals iperf {equal})")
+    };
+    format!("{first}\n{}\nOptional features available: {}", system_info(), features())
+}
+
+/// What iperf3 may have been built without, in its words.
+fn features() -> String {
+    let on_linux = cfg!(target_os = "linux");
+    let bsd = cfg!(target_os = "freebsd");
+    [
+        (on_linux || bsd, "CPU affinity setting"),
+        (on_linux, "IPv6 flow label"),
+        (on_linux, "SCTP"),
+        (on_linux || bsd, "TCP congestion algorithm setting"),
+        (on_linux || bsd, "sendfile / zerocopy"),
+        (on_linux, "socket pacing"),
+        (true, "authentication"),
+        (on_linux, "bind to device"),
+        (true, "support IPv4 don't fragment"),
+        (true, "POSIX threads"),
+        (on_linux, "GSO/GRO support"),
+    ]
+    .iter()
+    .filter_map(|&(is_there, name)| is_there.then_some(name))
+    .collect::<Vec<_>>()
+    .join(", ")
 }
 
 const AUTH: &str = "auth";

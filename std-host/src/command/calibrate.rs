@@ -76,7 +76,7 @@ impl Work {
 
 async fn run(config: &CalibrateConfig) -> Result<(), Error> {
     let cancel = Cancel::new();
-    signals::listen(&cancel, ExitCode::Aborted);
+    signals::listen(&cancel, ExitCode::Aborted, None);
     let server = Server::bind(ServerConfig::loopback()).await?;
     let port = server.port();
     let serving = tokio::spawn({
@@ -169,7 +169,7 @@ fn heading() -> String {
     format!(
         "{}\n{}\nClient and server in this process, over loopback.\n\n\
          {:<26}{:>17}{:>9}{:>15}{:>10}\n",
-        version(),
+        version(false),
         system_info(),
         "Work",
         "Received",
@@ -185,7 +185,7 @@ const CONCLUSION: &str = "\nCPU is that of both ends together, in percent of one
 
 fn document(figures: &[Figure], config: &CalibrateConfig) -> Value {
     json!({
-        "version": version(),
+        "version": version(false),
         "system_info": system_info(),
         "seconds": config.seconds,
         "work": figures.iter().map(Figure::to_json).collect::<Vec<_>>(),

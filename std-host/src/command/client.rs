@@ -1,32 +1,40 @@
 //! The client command: one test, printed as it runs.
 
+use std::sync::Arc;
+
 use linerate::cli::{OutputConfig, ProcessConfig};
 use linerate::client::run_client;
 use linerate::config::ClientConfig;
 use linerate::error::{Error, ExitCode};
-use linerate::observe::Cancel;
-use linerate::report::json::{JsonOptions, JsonReport, to_document_string};
-use linerate::report::text::{TextOptions, TextReport};
+use linerate::observe::{Cancel, DebugLog, Detail, Observer};
+use linerate::process::PidFile;
 use linerate::report::{Progress, error_line};
-use linerate::system_info::{run_on_cpu, system_info};
+use linerate::system_info::run_on_cpu;
 use linerate_core::test::End;
 
-use super::{block_on, console, is_plain, password, signals};
+use super::console::Console;
+use super::printer::Report;
+use super::{block_on, open_console, password, signals, tell_failure};
 
 /// Runs the test and says how it ended.
 pub(crate) fn client(
     mut config: ClientConfig,
     output: OutputConfig,
-    _process: &ProcessConfig,
+    process: ProcessConfig,
 ) -> ExitCode {
-    for warning in output.warnings() {
-        console::complain(&format!("warning: {warning}"));
-    }
+    let console = match open_console(&output, End::Client) {
+        Ok(console) => console,
+        Err(code) => return code,
+    };
     config.affinity.into_iter().for_each(run_on_cpu);
     let ran = ask_password(&mut config)
-        .and_then(|()| block_on(async { Ok(run(&config, &output).await) }));
+        .and_then(|()| process.pidfile.map(PidFile::create).transpose())
+        .and_then(|pid_file| {
+            let pid_file = pid_file.map(Arc::new);
+            block_on(async { Ok(run(&config, &output, &console, pid_file).await) })
+        });
     ran.unwrap_or_else(|error| {
-        console::complain(&error_line(&output.program, &error, End::Client));
+        tell_failure(&console, &output, &error, End::Client);
         error.exit_code()
     })
 }
@@ -39,55 +47,49 @@ fn ask_password(config: &mut ClientConfig) -> Result<(), Error> {
     Ok(())
 }
 
-async fn run(config: &ClientConfig, output: &OutputConfig) -> ExitCode {
+async fn run(
+    config: &ClientConfig,
+    output: &OutputConfig,
+    console: &Arc<Console>,
+    pid_file: Option<Arc<PidFile>>,
+) -> ExitCode {
     let cancel = Cancel::new();
-    signals::listen(&cancel, ExitCode::Aborted);
-    let mut printer = Printer::new(output);
-    let mut observer = |progress: Progress| printer.handle(&progress, output);
-    match run_client(config, &mut observer, &cancel).await {
+    signals::listen(&cancel, ExitCode::Aborted, pid_file);
+    let report = Report::new(output);
+    let mut printer = Printer { output, console, report };
+    match run_client(config, &mut printer, &cancel).await {
         Ok(_) => ExitCode::Success,
         Err(failure) => failure.error.exit_code(),
     }
 }
 
-enum Printer {
-    Text(TextReport),
-    Json(JsonReport),
+/// Prints the test.
+struct Printer<'a> {
+    output: &'a OutputConfig,
+    console: &'a Arc<Console>,
+    report: Report,
 }
 
-impl Printer {
-    fn new(output: &OutputConfig) -> Self {
-        let system_info = system_info();
-        if output.json {
-            Self::Json(JsonReport::new(JsonOptions { system_info, plain: is_plain(output) }))
-        } else {
-            Self::Text(TextReport::new(TextOptions {
-                format: output.format,
-                verbose: output.verbose,
-                title: output.title.clone(),
-                system_info,
-            }))
-        }
-    }
-
-    fn handle(&mut self, progress: &Progress, output: &OutputConfig) {
-        match self {
-            Self::Text(report) => console::print(&report.handle(progress)),
-            Self::Json(report) => report.handle(progress),
-        }
-        match (progress, self) {
-            (Progress::Warning(warning), _) => console::warn(output, warning),
-            (Progress::Ended(_), Self::Json(report)) => {
-                console::print(&to_document_string(&report.finish()));
-            }
-            (Progress::Ended(end), Self::Text(_)) => {
-                end.error.iter().for_each(|error| complain(output, error));
+impl Observer for Printer<'_> {
+    fn handle(&mut self, progress: Progress) {
+        self.console.print(&self.report.handle(&progress));
+        match &progress {
+            Progress::Warning(warning) => self.console.warn(warning),
+            Progress::Ended(end) if self.report.is_text() => {
+                end.error.iter().for_each(|error| self.complain(error));
             }
             _ => {}
         }
     }
+
+    fn debug_log(&self) -> Option<DebugLog> {
+        let (level, console) = (self.output.debug?, self.console.clone());
+        Some(DebugLog::new(Detail::from_level(level), move |text| console.debug(text)))
+    }
 }
 
-fn complain(output: &OutputConfig, error: &Error) {
-    console::complain(&error_line(&output.program, error, End::Client));
+impl Printer<'_> {
+    fn complain(&self, error: &Error) {
+        self.console.complain(&error_line(&self.output.program, error, End::Client));
+    }
 }

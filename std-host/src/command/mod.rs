@@ -6,12 +6,17 @@ mod calibrate;
 mod client;
 mod console;
 mod password;
+mod printer;
 mod server;
 mod signals;
 
+use std::sync::Arc;
+
 use linerate::cli::{OutputConfig, Stop};
 use linerate::error::{Error, ExitCode};
+use linerate::report::error_line;
 use linerate::system_info::allow_many_sockets;
+use linerate_core::test::End;
 use tokio::runtime::Builder;
 
 pub(crate) use auth::auth;
@@ -19,6 +24,9 @@ pub(crate) use calibrate::calibrate;
 pub(crate) use client::client;
 pub(crate) use console::exit_code;
 pub(crate) use server::server;
+
+use console::Console;
+use printer::Report;
 
 /// Says what a person should read instead of a test.
 pub(crate) fn stop(stop: &Stop) -> ExitCode {
@@ -48,9 +56,29 @@ fn block_on<T: Send>(work: impl Future<Output = Result<T, Error>> + Send) -> Res
     })
 }
 
-/// The program was started under iperf3's name, whose readers expect its output and nothing more.
-fn is_plain(output: &OutputConfig) -> bool {
-    output.program == linerate::cli::IPERF3_PROGRAM
+/// Opens what the command prints to, and warns of options without effect.
+fn open_console(output: &OutputConfig, end: End) -> Result<Arc<Console>, ExitCode> {
+    match Console::open(output) {
+        Ok(console) => {
+            for warning in output.warnings() {
+                console::complain(&format!("warning: {warning}"));
+            }
+            Ok(Arc::new(console))
+        }
+        Err(error) => {
+            // Nothing is a document before there is a place for it.
+            Console::terminal(output).complain(&error_line(&output.program, &error, end));
+            Err(error.exit_code())
+        }
+    }
+}
+
+/// Says why there was no test, in the form that was asked for.
+fn tell_failure(console: &Console, output: &OutputConfig, error: &Error, end: End) {
+    match Report::without_peer(output, error, end) {
+        Some(document) => console.print(&document),
+        None => console.complain(&error_line(&output.program, error, end)),
+    }
 }
 
 /// Control connections need little; the data streams have threads of their own.

@@ -10,57 +10,77 @@ use linerate::auth::Guest;
 use linerate::cli::{OutputConfig, ProcessConfig};
 use linerate::config::ServerConfig;
 use linerate::error::{Error, ExitCode};
-use linerate::observe::{Cancel, Observer};
-use linerate::report::json::{JsonOptions, JsonReport, to_document_string};
-use linerate::report::text::{TextOptions, TextReport, banner};
+use linerate::observe::{Cancel, DebugLog, Detail, Observer};
+use linerate::process::{Detached, PidFile, Readiness, detach};
+use linerate::report::text::banner;
 use linerate::report::{Progress, ServerOutput, error_line};
 use linerate::server::{ObserveTests, Server};
-use linerate::system_info::{run_on_cpu, system_info};
+use linerate::system_info::run_on_cpu;
 use linerate_core::session::SessionError;
 use linerate_core::test::End;
 
-use super::{block_on, console, is_plain, signals};
+use super::console::Console;
+use super::printer::{Report, is_plain, text_options};
+use super::{block_on, open_console, signals, tell_failure};
 
 /// Serves until it is told to stop, or for one test.
 pub(crate) fn server(
     config: ServerConfig,
     output: OutputConfig,
-    _process: &ProcessConfig,
+    process: ProcessConfig,
 ) -> ExitCode {
-    for warning in output.warnings() {
-        console::complain(&format!("warning: {warning}"));
-    }
+    let console = match open_console(&output, End::Server) {
+        Ok(console) => console,
+        Err(code) => return code,
+    };
     config.affinity.into_iter().for_each(run_on_cpu);
-    let served = block_on(serve(config, output.clone()));
+    let served = leave(process.daemon).and_then(|readiness| {
+        let pid_file = process.pidfile.map(PidFile::create).transpose()?.map(Arc::new);
+        block_on(serve(config, output.clone(), console.clone(), pid_file, readiness))
+    });
     match served {
         Ok(()) => ExitCode::Success,
         Err(error) => {
-            if output.json {
-                let document = JsonReport::without_peer(json_options(&output), &error, End::Server);
-                console::print(&to_document_string(&document));
-            } else {
-                console::complain(&error_line(&output.program, &error, End::Server));
+            tell_failure(&console, &output, &error, End::Server);
+            if process.daemon {
+                let line = error_line(&output.program, &error, End::Server);
+                console.complain_beside_log(&line);
             }
             error.exit_code()
         }
     }
 }
 
-fn json_options(output: &OutputConfig) -> JsonOptions {
-    JsonOptions { system_info: system_info(), plain: is_plain(output) }
+/// Begins to become a daemon, if it shall be one. The process that was started ends here, with the
+/// daemon's success or failure to begin.
+fn leave(is_daemon: bool) -> Result<Option<Readiness>, Error> {
+    if !is_daemon {
+        return Ok(None);
+    }
+    match detach()? {
+        Detached::Starter(code) => std::process::exit(code.into()),
+        Detached::Daemon(readiness) => Ok(Some(readiness)),
+    }
 }
 
-async fn serve(config: ServerConfig, output: OutputConfig) -> Result<(), Error> {
+async fn serve(
+    config: ServerConfig,
+    output: OutputConfig,
+    console: Arc<Console>,
+    pid_file: Option<Arc<PidFile>>,
+    readiness: Option<Readiness>,
+) -> Result<(), Error> {
     let cancel = Cancel::new();
-    signals::listen(&cancel, ExitCode::Success);
+    signals::listen(&cancel, ExitCode::Success, pid_file);
     let one_off = config.one_off;
     let server = Server::bind(config).await?;
+    readiness.map(Readiness::tell).transpose()?;
     let log = Arc::new(Log {
-        system_info: system_info(),
         port: server.port(),
         one_off,
         cancel: cancel.clone(),
         output,
+        console,
         running: AtomicUsize::new(0),
         next_test: AtomicU64::new(1),
         told_of_interrupt: AtomicBool::new(false),
@@ -69,10 +89,8 @@ async fn serve(config: ServerConfig, output: OutputConfig) -> Result<(), Error> 
     log.print_banner(1);
     server.run(Arc::new(Tests(log.clone())), &cancel).await;
     let is_told = log.told_of_interrupt.load(Ordering::Relaxed);
-    if log.output.json && cancel.is_cancelled() && !is_told {
-        let options = json_options(&log.output);
-        let document = JsonReport::without_peer(options, &cancel.error(), End::Server);
-        console::print(&to_document_string(&document));
+    if cancel.is_cancelled() && !is_told {
+        tell_failure(&log.console, &log.output, &cancel.error(), End::Server);
     }
     Ok(())
 }
@@ -80,7 +98,7 @@ async fn serve(config: ServerConfig, output: OutputConfig) -> Result<(), Error> 
 /// What all tests print through.
 struct Log {
     output: OutputConfig,
-    system_info: String,
+    console: Arc<Console>,
     port: u16,
     one_off: bool,
     cancel: Cancel,
@@ -93,8 +111,8 @@ struct Log {
 
 impl Log {
     fn print_banner(&self, test_number: u64) {
-        if !self.output.json {
-            console::print(&banner(&self.text_options(), self.port, test_number));
+        if !self.output.is_json() {
+            self.console.print(&banner(&text_options(&self.output), self.port, test_number));
         }
     }
 
@@ -103,17 +121,10 @@ impl Log {
         let mut throttle = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         match throttle.admit(Instant::now()) {
             None => {}
-            Some(0) => console::complain(line),
-            Some(unsaid) => console::complain(&format!("{line} (and {unsaid} lines before it)")),
-        }
-    }
-
-    fn text_options(&self) -> TextOptions {
-        TextOptions {
-            format: self.output.format,
-            verbose: self.output.verbose,
-            title: None,
-            system_info: self.system_info.clone(),
+            Some(0) => self.console.complain(line),
+            Some(unsaid) => {
+                self.console.complain(&format!("{line} (and {unsaid} lines before it)"));
+            }
         }
     }
 }
@@ -125,11 +136,7 @@ impl ObserveTests for Tests {
         let log = self.0.clone();
         log.running.fetch_add(1, Ordering::Relaxed);
         log.next_test.fetch_max(test_number + 1, Ordering::Relaxed);
-        let report = if log.output.json {
-            Report::Json(JsonReport::new(json_options(&log.output)))
-        } else {
-            Report::Text(TextReport::new(log.text_options()))
-        };
+        let report = Report::new(&log.output);
         let peer = String::new();
         Box::new(Printer { log, test_number, peer, report, is_numbered: false })
     }
@@ -155,11 +162,6 @@ impl ObserveTests for Tests {
     }
 }
 
-enum Report {
-    Text(TextReport),
-    Json(JsonReport),
-}
-
 /// Prints one test.
 struct Printer {
     log: Arc<Log>,
@@ -172,39 +174,19 @@ struct Printer {
 
 impl Observer for Printer {
     fn handle(&mut self, progress: Progress) {
-        let Self { log, report, test_number, peer, is_numbered } = self;
+        let Self { log, report, peer, is_numbered, .. } = self;
         if let Progress::Connected(connection) = &progress {
             peer.clone_from(&connection.peer_host);
         }
         // For good: a test's lines look alike to its end.
         *is_numbered |= log.running.load(Ordering::Relaxed) > 1;
-        match report {
-            Report::Text(report) => {
-                report.set_numbered(*is_numbered);
-                console::print(&report.handle(&progress));
-            }
-            Report::Json(report) => report.handle(&progress),
-        }
-        if let Progress::Ended(end) = &progress
-            && matches!(end.error, Some(Error::Interrupted { .. }))
-        {
-            log.told_of_interrupt.store(true, Ordering::Relaxed);
-        }
-        match (&progress, report) {
-            (Progress::Warning(warning), _) => console::warn(&log.output, warning),
-            (Progress::Ended(_), Report::Json(report)) => {
-                console::print(&to_document_string(&report.finish()));
-            }
-            (Progress::Ended(end), Report::Text(_)) => {
-                let number = if *is_numbered { format!("#{test_number} ") } else { String::new() };
+        report.set_numbered(*is_numbered);
+        log.console.print(&report.handle(&progress));
+        match &progress {
+            Progress::Warning(warning) => log.console.warn(warning),
+            Progress::Ended(end) => {
                 if let Some(error) = &end.error {
-                    let line = error_line(&log.output.program, error, End::Server);
-                    let whose = if is_turned_down(error) {
-                        format!(" (client {peer})")
-                    } else {
-                        String::new()
-                    };
-                    log.complain(&format!("{number}{line}{whose}"));
+                    self.on_error(error);
                 }
             }
             _ => {}
@@ -212,10 +194,30 @@ impl Observer for Printer {
     }
 
     fn server_output(&mut self) -> Option<ServerOutput> {
-        Some(match &self.report {
-            Report::Text(report) => report.server_output(),
-            Report::Json(report) => report.server_output(),
-        })
+        Some(self.report.server_output())
+    }
+
+    fn debug_log(&self) -> Option<DebugLog> {
+        let (level, console) = (self.log.output.debug?, self.log.console.clone());
+        let number = self.test_number;
+        let write = move |text: &str| console.debug(&format!("#{number} {text}"));
+        Some(DebugLog::new(Detail::from_level(level), write))
+    }
+}
+
+impl Printer {
+    fn on_error(&self, error: &Error) {
+        let Self { log, report, test_number, peer, is_numbered } = self;
+        if matches!(error, Error::Interrupted { .. }) {
+            log.told_of_interrupt.store(true, Ordering::Relaxed);
+        }
+        if report.is_text() {
+            let number = if *is_numbered { format!("#{test_number} ") } else { String::new() };
+            let line = error_line(&log.output.program, error, End::Server);
+            let tells_whose = is_turned_down(error) && !is_plain(&log.output);
+            let whose = if tells_whose { format!(" (client {peer})") } else { String::new() };
+            log.complain(&format!("{number}{line}{whose}"));
+        }
     }
 }
 

@@ -1,12 +1,16 @@
 //! Signals: the first one ends what runs with a summary, the second one at once.
 
+use std::sync::Arc;
+
 use linerate::error::ExitCode;
 use linerate::observe::Cancel;
+use linerate::process::PidFile;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Throws `cancel` at the first signal to stop; exits with `at_once` at the second.
-pub(super) fn listen(cancel: &Cancel, at_once: ExitCode) {
+/// Throws `cancel` at the first signal to stop; exits with `at_once` at the second, without the pid
+/// file.
+pub(super) fn listen(cancel: &Cancel, at_once: ExitCode, pid_file: Option<Arc<PidFile>>) {
     // Without handlers the system ends the process by itself, which is what is left.
     let Ok(mut signals) = Signals::new() else { return };
     let cancel = cancel.clone();
@@ -14,6 +18,7 @@ pub(super) fn listen(cancel: &Cancel, at_once: ExitCode) {
         let signal = signals.next().await;
         cancel.cancel_by(&format!("signal {signal}"));
         signals.next().await;
+        pid_file.iter().for_each(|file| file.remove());
         std::process::exit(at_once as i32);
     });
 }

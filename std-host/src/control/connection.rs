@@ -11,6 +11,8 @@ use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
 use super::MAX_STREAMS;
+use super::trace::{Seen, Trace};
+use crate::observe::{DebugLog, Detail};
 use crate::report::ServerOutput;
 use crate::sys::{self, KeepAlive};
 
@@ -33,6 +35,7 @@ pub(super) struct Connection {
     received: Vec<u8>,
     received_kind: Option<OutputKind>,
     write_failed: bool,
+    debug: Option<Debug>,
 }
 
 /// What came on the control connection.
@@ -46,7 +49,7 @@ pub(super) enum Arrived {
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: TcpStream, debug: Option<DebugLog>) -> Self {
         Self {
             stream,
             buffer: vec![0; READ_BYTES].into(),
@@ -55,6 +58,7 @@ impl Connection {
             received: Vec::new(),
             received_kind: None,
             write_failed: false,
+            debug: debug.map(|log| Debug { log, sent: Trace::new(), received: Trace::new() }),
         }
     }
 
@@ -90,7 +94,10 @@ impl Connection {
         len: usize,
         take: impl FnOnce(&[u8], &mut dyn FnMut(OutputKind, &[u8])),
     ) {
-        let Self { buffer, received, received_kind, .. } = self;
+        let Self { buffer, received, received_kind, debug, .. } = self;
+        if let Some(Debug { log, received, .. }) = debug {
+            received.take(&buffer[..len], |seen| log_seen(log, "received", &seen));
+        }
         take(&buffer[..len], &mut |kind, bytes| {
             *received_kind = Some(kind);
             let room = OUTPUT_LIMIT - received.len();
@@ -144,9 +151,15 @@ impl Connection {
     ) -> io::Result<()> {
         while let Some(transmit) = session.poll_control() {
             let written = match transmit {
-                Transmit::Bytes(bytes) => self.stream.try_write(bytes),
+                Transmit::Bytes(bytes) => {
+                    let sent = self.stream.try_write(bytes);
+                    log_sent(&mut self.debug, bytes, &sent);
+                    sent
+                }
                 Transmit::ServerOutput => {
-                    let sent = self.stream.try_write(&self.output[self.output_sent..]);
+                    let bytes = &self.output[self.output_sent..];
+                    let sent = self.stream.try_write(bytes);
+                    log_sent(&mut self.debug, bytes, &sent);
                     self.output_sent += sent.as_ref().copied().unwrap_or(0);
                     if self.output_sent < self.output.len() {
                         sent?;
@@ -165,6 +178,26 @@ impl Connection {
             }
         }
         Ok(())
+    }
+}
+
+/// What a debug log needs to tell the bytes of both directions.
+struct Debug {
+    log: DebugLog,
+    sent: Trace,
+    received: Trace,
+}
+
+fn log_sent(debug: &mut Option<Debug>, bytes: &[u8], written: &io::Result<usize>) {
+    if let (Some(Debug { log, sent, .. }), Ok(written)) = (debug, written) {
+        sent.take(&bytes[..*written], |seen| log_seen(log, "sent", &seen));
+    }
+}
+
+fn log_seen(log: &DebugLog, what: &str, seen: &Seen) {
+    match seen {
+        Seen::Code(code) => log.line(Detail::Codes, || format!("{what} {code}")),
+        Seen::Document(text) => log.line(Detail::Documents, || format!("{what} {text}")),
     }
 }
 

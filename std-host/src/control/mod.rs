@@ -4,6 +4,7 @@
 
 mod connection;
 mod records;
+mod trace;
 
 use std::collections::VecDeque;
 
@@ -20,9 +21,11 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::observe::{Cancel, Observer};
+use crate::observe::{Cancel, DebugLog, Detail, Observer};
 use crate::report::json::server_output_member;
-use crate::report::{Connection as ConnectionRecord, Progress, ServerOutput, Warning};
+use crate::report::{
+    Connection as ConnectionRecord, Progress, ServerOutput, SocketBuffers, Warning,
+};
 use crate::stream::{DataFile, DataSocket, Handling, News, Streams};
 use crate::sys;
 use connection::Connection;
@@ -111,6 +114,7 @@ pub(crate) struct Driver<'a, B: Backend> {
     samples: VecDeque<(Instant, Vec<Sample>, CpuTimes)>,
     records: Records,
     observer: &'a mut dyn Observer,
+    debug: Option<DebugLog>,
     collects_output: bool,
     /// This end's fault, which the session knows only as a failed stream.
     local_error: Option<Error>,
@@ -130,10 +134,11 @@ impl<'a, B: Backend> Driver<'a, B> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let (stream_news_sender, stream_news) = mpsc::unbounded_channel();
+        let debug = observer.debug_log();
         Self {
             session,
             backend,
-            connection: Connection::new(control),
+            connection: Connection::new(control, debug.clone()),
             clock,
             inputs,
             stream_news,
@@ -143,6 +148,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             samples: VecDeque::new(),
             records,
             observer,
+            debug,
             collects_output: false,
             local_error: None,
             lost_by: None,
@@ -200,6 +206,7 @@ impl<'a, B: Backend> Driver<'a, B> {
     }
 
     async fn perform(&mut self, action: Action) {
+        self.log(Detail::Steps, || format!("{action:?}"));
         match action {
             Action::OpenStream(id, _) => self.backend.open_stream(id, &self.session),
             Action::Prepare => self.backend.prepare(&self.session),
@@ -236,6 +243,9 @@ impl<'a, B: Backend> Driver<'a, B> {
         if let Some(name) = sockets.last().and_then(DataSocket::congestion) {
             self.session.handle_congestion(&name);
             self.records.local_congestion = Some(name);
+        }
+        for socket in &sockets {
+            self.log(Detail::Sockets, || socket_line(socket));
         }
         for warning in self.records.socket_warnings(&sockets, &self.session) {
             self.tell(Progress::Warning(warning));
@@ -357,6 +367,30 @@ impl<'a, B: Backend> Driver<'a, B> {
     fn tell(&mut self, progress: Progress) {
         self.observer.handle(progress);
     }
+
+    fn log(&self, detail: Detail, text: impl FnOnce() -> String) {
+        if let Some(debug) = &self.debug {
+            debug.line(detail, text);
+        }
+    }
+}
+
+/// What the system gave a data stream.
+fn socket_line(socket: &DataSocket) -> String {
+    let SocketBuffers { requested, send, receive } = socket.buffers();
+    let mut line = format!(
+        "socket {} {} - {}: send buffer {send}, receive buffer {receive}, asked for {requested}",
+        socket.number(),
+        socket.local(),
+        socket.peer(),
+    );
+    if let Some(mtu) = socket.path_mtu() {
+        line += &format!(", path MTU {mtu}");
+    }
+    if let Some(congestion) = socket.congestion() {
+        line += &format!(", congestion control {congestion}");
+    }
+    line
 }
 
 async fn close(streams: Option<Streams>) {

@@ -6,6 +6,7 @@ mod date;
 pub mod json;
 mod message;
 mod quantity;
+mod stamp;
 pub mod text;
 mod view;
 
@@ -22,6 +23,7 @@ use crate::error::Error;
 
 pub use message::{error_line, warning_text};
 pub use quantity::{UnitFormat, UnknownFormat, rate};
+pub use stamp::Stamps;
 
 /// One thing that happened in a test, in this order: `Connected`, `Started`, any number of
 /// `Interval` and `OmitEnded`, and `Ended` exactly once, last. A test that fails early leaves out
@@ -59,6 +61,8 @@ pub struct Connection {
     pub cookie: String,
     /// Segment size of the control connection, where the system tells.
     pub control_mss: Option<u32>,
+    /// UDP client: bytes of a datagram, where they were chosen to fit the path of this connection.
+    pub path_block_bytes: Option<u32>,
     /// Wall clock when the test began.
     pub time: SystemTime,
     /// The title that the client gave (`-T`).
@@ -222,8 +226,10 @@ pub enum Warning {
     },
 }
 
-/// What this program says its version is, with the release of iperf3 that it equals.
-pub fn version() -> String {
+/// What this program says its version is, with the release of iperf3 that it equals; where only
+/// iperf3's words are wanted, that release alone.
+pub fn version(plain: bool) -> String {
     let own = env!("CARGO_PKG_VERSION");
-    format!("linerate {own} (equals iperf {})", linerate_core::IPERF3_EQUIVALENT)
+    let equal = linerate_core::IPERF3_EQUIVALENT;
+    if plain { format!("iperf {equal}") } else { format!("linerate {own} (equals iperf {equal})") }
 }

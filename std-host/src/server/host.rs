@@ -61,6 +61,7 @@ pub(super) async fn host(
         peer_port: peer.port(),
         cookie: cookie.to_string(),
         control_mss: sys::mss(&SockRef::from(&stream)),
+        path_block_bytes: None,
         time: SystemTime::now(),
         title: None,
         extra_data: None,

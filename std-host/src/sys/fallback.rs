@@ -10,7 +10,7 @@ use std::time::Duration;
 use linerate_core::stats::{CpuTimes, TcpStats};
 use socket2::{Domain, Socket};
 
-use super::{Arrived, Interest, KeepAlive, unsupported};
+use super::{Arrived, Forked, Interest, KeepAlive, unsupported};
 
 pub(crate) const SEND_FLAGS: i32 = 0;
 pub(crate) const BUFFER_LIMITS: (&str, &str) =
@@ -53,6 +53,22 @@ pub(crate) fn wait(
 }
 
 pub(crate) fn prepare_thread() {}
+
+pub(crate) fn fork() -> io::Result<Forked> {
+    Err(unsupported())
+}
+
+pub(crate) fn exit_code(_child: u32) -> Option<u8> {
+    None
+}
+
+pub(crate) fn leave_terminal() -> io::Result<()> {
+    Err(unsupported())
+}
+
+pub(crate) fn is_running(_process: u32) -> bool {
+    false
+}
 
 pub(crate) fn raise_descriptor_limit() {}
 

@@ -13,6 +13,10 @@
 //! | `wait` | blocks until the socket is ready for the interest or has failed, the wake was used, or the time is over, as exactly as the system can; may return early. Sockets are non-blocking; the caller tries again and looks at its own state |
 //! | `prepare_thread` | called once by each stream's thread: timers as exact as the system has them |
 //! | `raise_descriptor_limit` | lets the process have as many sockets as its user may allow it |
+//! | `fork` | splits the process, which has one thread |
+//! | `exit_code` | waits for a child of `fork` and tells how it ended |
+//! | `leave_terminal` | a session without a terminal, and standard streams that go nowhere |
+//! | `is_running` | whether there is a process of this number; no where nothing tells |
 //! | `cpu_times` | CPU time of the whole process |
 //! | `socket_number` | the system's number of the socket, for reports |
 //! | `tcp_stats` | the kernel's view of a TCP connection |
@@ -100,11 +104,12 @@ pub(crate) use bulk::{
 };
 pub(crate) use os::{
     BUFFER_LIMITS, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
-    is_multipath, mss, multipath_socket, path_mtu, prepare_thread, raise_descriptor_limit,
-    recv_with_destination, request_destination, reuse_ended, sctp_socket, set_congestion,
-    set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
-    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout,
-    share_port, socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    exit_code, fork, is_multipath, is_running, leave_terminal, mss, multipath_socket, path_mtu,
+    prepare_thread, raise_descriptor_limit, recv_with_destination, request_destination,
+    reuse_ended, sctp_socket, set_congestion, set_dont_fragment, set_flow_label, set_keep_alive,
+    set_max_pacing_rate, set_mss, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
+    set_traffic_class, set_user_timeout, share_port, socket_number, tcp_stats,
+    unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 pub(crate) use crate::config::KeepAlive;
@@ -129,6 +134,16 @@ pub(crate) struct Arrived {
     pub(crate) from: SocketAddr,
     /// The local address it was sent to, where the system tells; the port is zero.
     pub(crate) to: Option<SocketAddr>,
+}
+
+/// Which process goes on after a `fork`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "not every system can do it")]
+pub(crate) enum Forked {
+    /// The old one, with the number of its child.
+    Parent(u32),
+    /// The new one.
+    Child,
 }
 
 /// Several datagrams that came together.

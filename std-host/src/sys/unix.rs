@@ -15,7 +15,7 @@ use libc::{c_int, c_void};
 use linerate_core::stats::CpuTimes;
 use socket2::{SockAddr, Socket, TcpKeepalive};
 
-use super::{Arrived, KeepAlive};
+use super::{Arrived, Forked, KeepAlive};
 
 /// CPU time of the whole process.
 pub(crate) fn cpu_times() -> CpuTimes {
@@ -41,6 +41,47 @@ pub(crate) fn raise_descriptor_limit() {
         // limit stays.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
     }
+}
+
+/// Splits the process in two. The child has the calling thread only: the command calls this while it
+/// is the only one, since what other threads hold would stay held for ever.
+pub(crate) fn fork() -> io::Result<Forked> {
+    // SAFETY: the process has one thread, so that the child may do whatever its parent may.
+    let child = check(unsafe { libc::fork() })?;
+    Ok(u32::try_from(child).ok().filter(|&child| child > 0).map_or(Forked::Child, Forked::Parent))
+}
+
+/// Waits for the end of a child process: its exit code, or none if a signal ended it.
+pub(crate) fn exit_code(child: u32) -> Option<u8> {
+    let child = libc::pid_t::try_from(child).ok()?;
+    let mut status = 0;
+    // SAFETY: the pointer is valid for writes of one int.
+    while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1 {
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+    libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status) as u8)
+}
+
+/// Begins a session without a terminal; what is written to the standard streams goes nowhere.
+pub(crate) fn leave_terminal() -> io::Result<()> {
+    let nowhere = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    // SAFETY: takes no pointers.
+    check(unsafe { libc::setsid() })?;
+    for stream in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+        // SAFETY: takes no pointers; `nowhere` is open, and nothing owns the standard streams.
+        check(unsafe { libc::dup2(nowhere.as_raw_fd(), stream) })?;
+    }
+    Ok(())
+}
+
+/// Whether a process runs, whoever owns it.
+pub(crate) fn is_running(process: u32) -> bool {
+    let Ok(process) = libc::pid_t::try_from(process) else { return false };
+    // SAFETY: signal 0 is none; the system only looks for the process.
+    let found = check(unsafe { libc::kill(process, 0) });
+    found.map_or_else(|error| error.raw_os_error() == Some(libc::EPERM), |_| true)
 }
 
 /// The descriptor's number.

@@ -79,6 +79,7 @@ fn connection(text: &str, end: End, settings: TestSettings) -> Connection {
         peer_port: number(port),
         cookie: after(text, "Cookie: ").unwrap_or("").into(),
         control_mss: after(text, "Control connection MSS ").map(number),
+        path_block_bytes: after(text, "Setting UDP block size to ").map(number),
         time: after(text, "Time: Mon, 30 Nov 2026 ").map_or(UNIX_EPOCH, that_day),
         title: None,
         extra_data: None,

@@ -58,6 +58,7 @@ pub(crate) fn connection(settings: TestSettings, end: End) -> Connection {
         peer_port: if end == End::Client { 5201 } else { 40_000 },
         cookie: "abcdefghijklmnopqrstuvwxyz234567abcd".into(),
         control_mss: Some(1448),
+        path_block_bytes: None,
         time: UNIX_EPOCH + Duration::from_millis(1_796_074_337_399),
         title: None,
         extra_data: None,

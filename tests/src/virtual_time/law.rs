@@ -59,7 +59,8 @@ pub fn check_complete(pair: &Pair, label: &str) {
 fn told(side: &SideSummary, role: Role) -> impl PartialEq + std::fmt::Debug + use<> {
     let datagrams = side.datagrams;
     let jitter_ns = if role == Role::Receiver { datagrams.jitter_ns } else { 0 };
-    let of_datagrams = (datagrams.packets, datagrams.lost, jitter_ns);
+    let out_of_order = datagrams.out_of_order.filter(|&count| count > 0);
+    let of_datagrams = (datagrams.packets, datagrams.lost, out_of_order, jitter_ns);
     (side.bytes, side.duration_ns, side.retransmits, of_datagrams)
 }
 

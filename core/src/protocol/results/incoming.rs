@@ -180,6 +180,7 @@ const STREAM_MEMBERS: &[Member] = &[
     Member::new("omitted_errors", Kind::Int64),
     Member::new("packets", Kind::Int64),
     Member::new("omitted_packets", Kind::Int64),
+    Member::new("out_of_order", Kind::Int64),
     Member::new("start_time", Kind::Scaled(9)),
     Member::new("end_time", Kind::Scaled(9)),
 ];
@@ -205,6 +206,7 @@ struct WireStream {
     omitted_errors: Option<i64>,
     packets: Option<i64>,
     omitted_packets: Option<i64>,
+    out_of_order: Option<i64>,
     start_time: Option<i64>,
     end_time: Option<i64>,
 }
@@ -227,6 +229,7 @@ impl WireStream {
             omitted_lost: self.omitted_errors.and_then(known),
             packets: required("packets", self.packets).map(count)?,
             omitted_packets: self.omitted_packets.and_then(known),
+            out_of_order: self.out_of_order.and_then(known),
             start_ns: self.start_time.and_then(known),
             end_ns: self.end_time.and_then(known),
         })

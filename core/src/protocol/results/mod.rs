@@ -29,6 +29,9 @@ pub struct ResultsStream {
     pub packets: u64,
     /// The part of `packets` in the omitted start; `None` from ends up to 3.13.
     pub omitted_packets: Option<u64>,
+    /// Datagrams that came after a later one, without the omitted start. Ours: iperf3 counts them and
+    /// keeps them to itself. `None` for senders and where none came; stock ends ignore the key.
+    pub out_of_order: Option<u64>,
     /// When the measurement began, always zero; `None` from ends up to 3.1.
     pub start_ns: Option<u64>,
     /// When it ended, counted from the end of the omitted start; `None` from ends up to 3.1.

@@ -85,6 +85,9 @@ impl<F: Fn(usize) -> ResultsStream> OutgoingResults<'_, F> {
         if let Some((_, packets)) = omitted {
             write!(out, ",\"omitted_packets\":{packets}")?;
         }
+        if let Some(count @ 1..) = stream.out_of_order {
+            write!(out, ",\"out_of_order\":{count}")?;
+        }
         if let Some(start_ns) = stream.start_ns {
             write!(out, ",\"start_time\":{}", seconds(start_ns))?;
         }

@@ -38,6 +38,7 @@ const STREAM: ResultsStream = ResultsStream {
     omitted_lost: None,
     packets: 5,
     omitted_packets: None,
+    out_of_order: None,
     start_ns: None,
     end_ns: None,
 };
@@ -219,7 +220,14 @@ fn results_are_written_in_iperf3s_order() {
             end_ns: Some(1_000_559_000),
             ..ResultsStream::default()
         },
-        ResultsStream { number: 3, jitter_ns: 22_628, lost: 1, packets: 11, ..Default::default() },
+        ResultsStream {
+            number: 3,
+            jitter_ns: 22_628,
+            lost: 1,
+            packets: 11,
+            out_of_order: Some(0),
+            ..ResultsStream::default()
+        },
     ];
     let mut outgoing = OutgoingResults {
         cpu: CpuUse {
@@ -261,6 +269,7 @@ fn the_widest_numbers_fit_and_totals_beyond_a_frame_are_none() {
         omitted_lost: Some(most),
         packets: most,
         omitted_packets: Some(most),
+        out_of_order: Some(most),
         start_ns: Some(most),
         end_ns: Some(most),
     };
@@ -311,6 +320,7 @@ proptest! {
             omitted_lost: known[1].then_some(numbers[4]),
             packets: numbers[5],
             omitted_packets: known[1].then_some(numbers[6]),
+            out_of_order: known[0].then_some(numbers[6].max(1)),
             start_ns: known[2].then_some(0),
             end_ns: known[2].then_some(numbers[4]),
         };

@@ -2,7 +2,7 @@
 //! A side that neither this end measured nor the peer told shows zeros in this end's own time, so
 //! that no key is ever missing.
 
-use linerate_core::test::Role;
+use linerate_core::test::{End, Role};
 use serde_json::Value;
 
 use super::{Object, number, view};
@@ -17,7 +17,7 @@ pub(super) fn object(start: &TestStart, end: &TestEnd) -> Value {
         if is_udp {
             udp_stream(stream, socket)
         } else {
-            tcp_stream(stream, socket, end.file.as_ref())
+            tcp_stream(stream, socket, start.connection.end, end.file.as_ref())
         }
     };
     let mut object = Object::default();
@@ -85,7 +85,7 @@ impl Both {
     }
 }
 
-fn tcp_stream(stream: &StreamSummary, socket: i32, file: Option<&DiskFile>) -> Value {
+fn tcp_stream(stream: &StreamSummary, socket: i32, end: End, file: Option<&DiskFile>) -> Value {
     let both = Both::of(stream);
     let is_sender = stream.role == Role::Sender;
 
@@ -93,15 +93,18 @@ fn tcp_stream(stream: &StreamSummary, socket: i32, file: Option<&DiskFile>) -> V
     sender.put("socket", socket);
     put_transfer(&mut sender, &both.sent);
     if let Some(retransmits) = both.sent.retransmits {
-        // A receiver knows nothing of these beyond the retransmissions it was told.
-        let tcp = stream.tcp.unwrap_or_default();
         sender.put("retransmits", retransmits);
-        sender.put("reorder", tcp.reordering.unwrap_or(0));
-        sender.put("max_snd_cwnd", tcp.max_cwnd_bytes);
-        sender.put("max_snd_wnd", tcp.max_snd_wnd_bytes);
-        sender.put("max_rtt", tcp.max_rtt_us);
-        sender.put("min_rtt", tcp.min_rtt_us);
-        sender.put("mean_rtt", tcp.mean_rtt_us);
+        // A receiver was told nothing but that. A client's readers find the keys nevertheless, as
+        // zeros; a server's never had them.
+        if is_sender || end == End::Client {
+            let tcp = stream.tcp.unwrap_or_default();
+            sender.put("reorder", tcp.reordering.unwrap_or(0));
+            sender.put("max_snd_cwnd", tcp.max_cwnd_bytes);
+            sender.put("max_snd_wnd", tcp.max_snd_wnd_bytes);
+            sender.put("max_rtt", tcp.max_rtt_us);
+            sender.put("min_rtt", tcp.min_rtt_us);
+            sender.put("mean_rtt", tcp.mean_rtt_us);
+        }
     }
     sender.put("sender", is_sender);
 

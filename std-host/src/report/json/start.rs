@@ -16,7 +16,7 @@ pub(super) fn object(
 ) -> Value {
     let mut object = Object::default();
     object.put("connected", connected(start));
-    object.put("version", version());
+    object.put("version", version(options.plain));
     object.put("system_info", options.system_info.as_str());
     let Some(connection) = connection else {
         return object.into();

@@ -2,9 +2,10 @@
 //! as it is known.
 
 use linerate_core::test::End;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{JsonOptions, JsonReport, server_output_member, to_document_string};
+use super::{JsonOptions, JsonReport, Object, message, server_output_member, to_document_string};
+use crate::error::Error;
 use crate::report::{Progress, ServerOutput};
 
 /// How the lines are to be made.
@@ -21,12 +22,32 @@ pub struct StreamOptions {
 pub struct JsonStream {
     report: JsonReport,
     full_output: bool,
+    is_numbered: bool,
 }
 
 impl JsonStream {
     /// A stream that has said nothing yet.
     pub fn new(options: StreamOptions) -> Self {
-        Self { report: JsonReport::new(options.json), full_output: options.full_output }
+        let StreamOptions { json, full_output } = options;
+        Self { report: JsonReport::new(json), full_output, is_numbered: false }
+    }
+
+    /// Puts the test's number into each line from here on, or no longer: a third member, `linerate`,
+    /// beside `event` and `data`. For a server that runs several tests at once, whose lines could not
+    /// be told apart otherwise.
+    pub fn set_numbered(&mut self, is_numbered: bool) {
+        self.is_numbered = is_numbered;
+    }
+
+    /// The lines of an end that failed before it had a peer.
+    pub fn without_peer(options: StreamOptions, error: &Error, end: End) -> String {
+        let StreamOptions { json, full_output } = options;
+        let mut lines = line("error", message::error_value(error, end).into(), None);
+        lines += &line("end", Object::default().into(), None);
+        if full_output {
+            lines += &to_document_string(&JsonReport::without_peer(json, error, end));
+        }
+        lines
     }
 
     /// The lines to print for what happened.
@@ -34,7 +55,7 @@ impl JsonStream {
         let intervals_before = self.report.intervals.len();
         self.report.handle(progress);
         match progress {
-            Progress::Started(_) => line("start", self.report.start_object()),
+            Progress::Started(_) => self.line("start", self.report.start_object()),
             Progress::Interval(_) => self.interval_line(intervals_before),
             Progress::Ended(_) => self.last_lines(),
             _ => String::new(),
@@ -53,23 +74,28 @@ impl JsonStream {
         let keeps_intervals = self.full_output || self.client_wants_output();
         let intervals = &mut self.report.intervals;
         let interval = if keeps_intervals { intervals.last().cloned() } else { intervals.pop() };
-        interval.map_or(String::new(), |interval| line("interval", interval))
+        interval.map_or(String::new(), |interval| self.line("interval", interval))
     }
 
     fn last_lines(&self) -> String {
         let mut lines = String::new();
         if let Some(error) = self.report.error() {
-            lines += &line("error", error.into());
+            lines += &self.line("error", error.into());
         }
         if let Some(output) = self.report.end.as_ref().and_then(|end| end.server_output.as_ref()) {
             let (event, data) = server_output_member(output);
-            lines += &line(event, data);
+            lines += &self.line(event, data);
         }
-        lines += &line("end", self.report.end_object());
+        lines += &self.line("end", self.report.end_object());
         if self.full_output {
             lines += &to_document_string(&self.report.finish());
         }
         lines
+    }
+
+    fn line(&self, event: &str, data: Value) -> String {
+        let number = || self.report.connection().map_or(0, |connection| connection.test_number);
+        line(event, data, self.is_numbered.then(number))
     }
 
     fn client_wants_output(&self) -> bool {
@@ -79,6 +105,15 @@ impl JsonStream {
     }
 }
 
-fn line(event: &str, data: Value) -> String {
-    format!("{}\n", json!({ "event": event, "data": data }))
+/// One line; with the number of its test where that is not plain from the order of the lines.
+fn line(event: &str, data: Value, test_number: Option<u64>) -> String {
+    let mut line = Object::default();
+    line.put("event", event);
+    line.put("data", data);
+    if let Some(test_number) = test_number {
+        let mut own = Object::default();
+        own.put("test_number", test_number);
+        line.put("linerate", own);
+    }
+    format!("{}\n", Value::from(line))
 }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use linerate_core::test::{End, Role};
 
 use super::{
-    Interval, Progress, ServerOutput, StreamInterval, TestEnd, TestStart, UnitFormat, json, view,
+    Interval, Progress, ServerOutput, Stamps, StreamInterval, TestEnd, TestStart, UnitFormat, json,
+    view,
 };
 use lines::{Label, Tag};
 
@@ -28,6 +29,16 @@ pub struct TextOptions {
     pub title: Option<String>,
     /// The system's name, release and machine, as `uname -a` words them.
     pub system_info: String,
+    /// What stands before each line, before the title too (`--timestamps`).
+    pub stamps: Option<Stamps>,
+    /// Name the release of iperf3 instead of this program, for readers that expect its words.
+    pub plain: bool,
+}
+
+impl TextOptions {
+    fn stamped(&self, text: &str) -> String {
+        self.stamps.as_ref().map_or_else(|| text.into(), |stamps| stamps.put(text))
+    }
 }
 
 /// Turns what one test tells into the lines to print.
@@ -81,12 +92,13 @@ impl TextReport {
             Progress::Warning(_) => String::new(),
         };
         if let Some(output) = &mut self.server_output {
+            let text = self.options.stamped(&text);
             match progress {
                 Progress::Interval(_) => keep_interval(output, &text),
                 _ => output.push_str(&text),
             }
         }
-        self.prefixed(&text)
+        self.options.stamped(&self.prefixed(&text))
     }
 
     /// What a server sends its client as its own output: the lines of this test so far.
@@ -197,9 +209,8 @@ impl TextReport {
     }
 }
 
-/// Puts `prefix` before each line of `text`; also for the time stamps that `--timestamps` asks for,
-/// which stand before everything else.
-pub fn prefix_lines(text: &str, prefix: &str) -> String {
+/// Puts `prefix` before each line of `text`.
+pub(super) fn prefix_lines(text: &str, prefix: &str) -> String {
     if prefix.is_empty() {
         return text.into();
     }

@@ -9,7 +9,9 @@ use crate::report::{Connection, StreamStart, TestStart, date, version};
 pub fn banner(options: &TextOptions, port: u16, test_number: u64) -> String {
     let rule = "-".repeat(59);
     let program = program(options);
-    format!("{program}{rule}\nServer listening on {port} (test #{test_number})\n{rule}\n")
+    options.stamped(&format!(
+        "{program}{rule}\nServer listening on {port} (test #{test_number})\n{rule}\n"
+    ))
 }
 
 /// The control connection stands.
@@ -51,7 +53,7 @@ pub(super) fn started(options: &TextOptions, start: &TestStart) -> String {
 
 fn program(options: &TextOptions) -> String {
     if options.verbose {
-        format!("{}\n{}\n", version(), options.system_info)
+        format!("{}\n{}\n", version(options.plain), options.system_info)
     } else {
         String::new()
     }
@@ -59,8 +61,8 @@ fn program(options: &TextOptions) -> String {
 
 fn client_sizes(connection: &Connection) -> String {
     let mut text = format!("Control connection MSS {}\n", connection.control_mss.unwrap_or(0));
-    if let Some(settings) = connection.settings.filter(view::is_udp) {
-        text += &format!("Setting UDP block size to {}\n", settings.block_bytes);
+    if let Some(block_bytes) = connection.path_block_bytes {
+        text += &format!("Setting UDP block size to {block_bytes}\n");
     }
     text
 }

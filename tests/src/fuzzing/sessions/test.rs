@@ -83,6 +83,7 @@ pub(super) fn results(input: &mut Input<'_>) -> Vec<u8> {
             omitted_lost: (numbers[1] & 1 == 0).then(|| count(numbers[2])),
             packets: count(numbers[2]),
             omitted_packets: (numbers[1] & 1 == 0).then(|| count(numbers[0])),
+            out_of_order: (numbers[2] & 1 == 0).then(|| count(numbers[0])),
             start_ns: Some(0),
             end_ns: Some(count(numbers[2])),
         },
