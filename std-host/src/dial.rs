@@ -9,13 +9,14 @@ use std::time::Duration;
 use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::error_text;
+use linerate_core::protocol::greeting;
 use linerate_core::session::{Client as ClientExchange, Phase, SessionError, StreamEvent};
 use linerate_core::test::{Protocol, StreamId};
 use linerate_core::time::Instant;
 use socket2::{Domain, Socket, Type};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::config::ClientConfig;
 use crate::connect::{Pair, Target, connect, of_family, resolve};
@@ -23,8 +24,8 @@ use crate::control::{Backend, MAX_STREAMS, TestSession};
 use crate::device;
 use crate::error::{Error, words};
 use crate::stream::{
-    DataFile, DataSocket, LocalPoint, LocalPorts, OwnOptions, SocketOptions, connect_stream,
-    connect_udp,
+    DataFile, DataSocket, Ear, Heard, LocalPoint, LocalPorts, OwnOptions, SocketOptions,
+    connect_stream, open_datagrams,
 };
 use crate::sys;
 
@@ -127,12 +128,23 @@ pub(crate) struct Dialler<'a> {
     ports: LocalPorts,
     inputs: mpsc::UnboundedSender<Opened>,
     dialling: Option<AbortHandle>,
+    /// The sockets of UDP streams in the order in which they were opened, until the streams start.
+    greeting: Vec<DataSocket>,
+    /// Who listens for replies to their greetings.
+    ears: JoinSet<()>,
+    /// The network said that nobody listens.
+    is_refused: bool,
     /// The file that the streams send or store in.
     pub(crate) file: Option<DataFile>,
 }
 
-/// A stream was opened, or could not be.
-pub(crate) struct Opened(StreamId, io::Result<DataSocket>);
+/// What became of a stream.
+pub(crate) enum Opened {
+    /// It was opened, or could not be.
+    Stream(StreamId, io::Result<DataSocket>),
+    /// The network said this of its greeting.
+    Heard(StreamId, Heard),
+}
 
 impl<'a> Dialler<'a> {
     pub(crate) fn new(
@@ -157,6 +169,9 @@ impl<'a> Dialler<'a> {
             ports,
             inputs,
             dialling: None,
+            greeting: Vec::new(),
+            ears: JoinSet::new(),
+            is_refused: false,
             file: None,
         })
     }
@@ -178,6 +193,32 @@ impl<'a> Dialler<'a> {
         })
     }
 
+    /// Keeps the socket of a UDP stream, and listens on it.
+    fn listen(&mut self, id: StreamId, socket: DataSocket) -> io::Result<()> {
+        debug_assert_eq!(id.index(), self.greeting.len(), "streams are opened in order");
+        let ear = Ear::new(&socket)?;
+        self.greeting.push(socket);
+        let inputs = self.inputs.clone();
+        self.ears.spawn(async move {
+            let mut answered = false;
+            while !answered {
+                let input = match ear.next().await {
+                    Ok(heard) => {
+                        answered = heard == Heard::Answer;
+                        Opened::Heard(id, heard)
+                    }
+                    Err(error) => {
+                        answered = true;
+                        Opened::Stream(id, Err(error))
+                    }
+                };
+                // The test may be over already.
+                answered |= inputs.send(input).is_err();
+            }
+        });
+        Ok(())
+    }
+
     /// The local port that was asked for, for messages.
     fn chosen_port(&self, id: StreamId) -> Option<u16> {
         let first = self.config.client_port?;
@@ -189,27 +230,51 @@ impl<'a> Backend for Dialler<'a> {
     type Exchange = ClientExchange<'a, MAX_STREAMS>;
     type Input = Opened;
 
-    fn open_stream(&mut self, id: StreamId, _session: &TestSession<Self>) {
+    fn open_stream(&mut self, id: StreamId, session: &TestSession<Self>) {
         let local = self.local_point(id.index());
         let (remote, cookie, port) = (self.remote, self.cookie, self.chosen_port(id));
         let (options, inputs) = (self.options.clone(), self.inputs.clone());
+        if options.protocol() == Protocol::Udp {
+            let opened = local.and_then(|local| open_datagrams(remote, local, &options));
+            return match opened.and_then(|socket| self.listen(id, socket)) {
+                Ok(()) => self.greet(id, session),
+                // The test's own receiver lives as long as the test.
+                Err(error) => drop(inputs.send(Opened::Stream(id, Err(explain(error, port))))),
+            };
+        }
         let limit = self.config.connect_timeout.unwrap_or(DATA_LIMIT);
         let dialling = tokio::spawn(async move {
-            let opening = async {
-                match options.protocol() {
-                    Protocol::Tcp | Protocol::Sctp => {
-                        connect_stream(remote, local?, &cookie, &options).await
-                    }
-                    Protocol::Udp => connect_udp(remote, local?, &options).await,
-                }
-            };
+            let opening = async { connect_stream(remote, local?, &cookie, &options).await };
             let opened = tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
             });
             // The test may be over already; then nobody wants the stream.
-            let _ = inputs.send(Opened(id, opened.map_err(|error| explain(error, port))));
+            let opened = opened.map_err(|error| explain(error, port));
+            let _ = inputs.send(Opened::Stream(id, opened));
         });
         self.dialling = Some(dialling.abort_handle());
+    }
+
+    fn greet(&mut self, id: StreamId, session: &TestSession<Self>) {
+        let Some(socket) = self.greeting.get(id.index()) else { return };
+        let sent = match session.named_greeting(id) {
+            Some(greeting) => socket.greet(&greeting.hello()),
+            None => socket.greet(&greeting::HELLO),
+        };
+        let input = match sent {
+            Ok(true) => return,
+            Ok(false) => Opened::Heard(id, Heard::Unsent),
+            Err(error) => Opened::Stream(id, Err(error)),
+        };
+        let _own_receiver_lives = self.inputs.send(input);
+    }
+
+    fn take_sockets(&mut self, session: &TestSession<Self>) -> Vec<DataSocket> {
+        self.ears.abort_all();
+        let mut opened: Vec<_> = self.greeting.drain(..).map(Some).collect();
+        let places = (0..opened.len()).map(StreamId::from_index);
+        let in_order = places.map(|id| session.opened_as(id).index());
+        in_order.filter_map(|index| opened.get_mut(index)?.take()).collect()
     }
 
     fn file(&self) -> Option<&DataFile> {
@@ -225,8 +290,20 @@ impl<'a> Backend for Dialler<'a> {
         session: &mut TestSession<Self>,
         sockets: &mut Vec<DataSocket>,
         now: Instant,
-        Opened(id, opened): Opened,
+        opened: Opened,
     ) -> Result<(), Error> {
+        let (id, opened) = match opened {
+            Opened::Stream(id, opened) => (id, opened),
+            Opened::Heard(id, Heard::Answer) => {
+                session.handle_stream(now, id, StreamEvent::Connected);
+                return Ok(());
+            }
+            Opened::Heard(id, heard @ (Heard::Refusal | Heard::Unsent)) => {
+                self.is_refused |= heard == Heard::Refusal;
+                session.handle_stream(now, id, StreamEvent::Refused);
+                return Ok(());
+            }
+        };
         match opened {
             Ok(socket) => {
                 sockets.push(socket);
@@ -246,8 +323,14 @@ impl<'a> Backend for Dialler<'a> {
         }
     }
 
-    fn explain(&self, error: SessionError) -> Error {
+    fn explain(&self, error: SessionError, session: &TestSession<Self>) -> Error {
         match error {
+            SessionError::Ungreeted { of, .. } => Error::UdpUnanswered {
+                port: self.config.port,
+                streams: session.ungreeted().map(StreamId::number).collect(),
+                of,
+                is_refused: self.is_refused,
+            },
             SessionError::ControlClosed(Phase::Preparing) if self.config.credentials.is_some() => {
                 Error::LoginUnanswered
             }
@@ -279,5 +362,18 @@ fn explain(error: io::Error, port: Option<u16>) -> io::Error {
     }
 }
 
+/// How long all data streams together may take to be opened. Towards a server that does not
+/// acknowledge greetings, each UDP stream may wait for a second before it is passed over.
+pub(crate) fn streams_limit(config: &ClientConfig) -> Duration {
+    let count = u32::try_from(config.settings.stream_count()).unwrap_or(u32::MAX);
+    match config.settings.protocol {
+        Protocol::Tcp | Protocol::Sctp => STREAMS_LIMIT,
+        Protocol::Udp => config.connect_timeout.unwrap_or_else(|| {
+            DATA_LIMIT + Duration::from_secs(1).saturating_mul(count.saturating_sub(1))
+        }),
+    }
+}
+
+const STREAMS_LIMIT: Duration = Duration::from_secs(30);
 /// How long one data connection may take when nobody says: a few attempts of the system's.
 const DATA_LIMIT: Duration = Duration::from_secs(20);

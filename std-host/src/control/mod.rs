@@ -45,6 +45,14 @@ pub(crate) trait Backend {
     /// Client: begins to open a stream.
     fn open_stream(&mut self, _id: StreamId, _session: &TestSession<Self>) {}
 
+    /// Client: sends the greeting of a UDP stream once more.
+    fn greet(&mut self, _id: StreamId, _session: &TestSession<Self>) {}
+
+    /// Client: the sockets of a UDP test, in the order that the session gives its streams.
+    fn take_sockets(&mut self, _session: &TestSession<Self>) -> Vec<DataSocket> {
+        Vec::new()
+    }
+
     /// Server: begins to get ready for the client's streams.
     fn prepare(&mut self, _session: &TestSession<Self>) {}
 
@@ -74,7 +82,7 @@ pub(crate) trait Backend {
     fn on_agreed(&mut self, _session: &TestSession<Self>, _connection: &mut ConnectionRecord) {}
 
     /// An error of the session in the words of this end.
-    fn explain(&self, error: SessionError) -> Error {
+    fn explain(&self, error: SessionError, _session: &TestSession<Self>) -> Error {
         Error::Session(error)
     }
 
@@ -209,6 +217,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         self.log(Detail::Steps, || format!("{action:?}"));
         match action {
             Action::OpenStream(id, _) => self.backend.open_stream(id, &self.session),
+            Action::Greet(id) => self.backend.greet(id, &self.session),
             Action::Prepare => self.backend.prepare(&self.session),
             Action::StartStreams => self.start_streams(),
             Action::Sample => {
@@ -238,7 +247,8 @@ impl<'a, B: Backend> Driver<'a, B> {
     }
 
     fn start_streams(&mut self) {
-        let sockets = std::mem::take(&mut self.sockets);
+        let mut sockets = std::mem::take(&mut self.sockets);
+        sockets.extend(self.backend.take_sockets(&self.session));
         self.records.set_streams(&sockets, &self.session);
         if let Some(name) = sockets.last().and_then(DataSocket::congestion) {
             self.session.handle_congestion(&name);
@@ -310,7 +320,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 (None, Some(reason)) if error == SessionError::StreamsLost => {
                     Error::StreamsLost { reason }
                 }
-                (None, _) => self.backend.explain(error),
+                (None, _) => self.backend.explain(error, &self.session),
             }),
         };
         // Stock servers send it unasked once any client has asked.

@@ -106,7 +106,7 @@ struct Host<'a> {
     place: Option<Place>,
     /// The task that checks the login, or takes UDP greetings.
     waiting: Option<AbortHandle>,
-    /// The TCP streams that have come while others are missing, each with its order.
+    /// The streams with an order that have come while others are missing, each with its order.
     connected: Vec<(u64, DataSocket)>,
     file: Option<DataFile>,
     cpu: Option<u16>,
@@ -142,21 +142,61 @@ impl Host<'_> {
             let _ = self.sender.send(Input::Prepared);
             return;
         }
+        self.await_greetings(session, options);
+    }
+
+    /// Gets ready for the client's UDP streams.
+    fn await_greetings(&mut self, session: &TestSession<Self>, options: SocketOptions) {
         let (shared, sender, client) = (self.shared.clone(), self.sender.clone(), self.peer.ip());
-        let count = settings.stream_count();
-        let greeting = tokio::spawn(async move {
-            let mut set_up = shared.udp.set_up(client).await;
-            let mut is_wanted = sender.send(Input::Prepared).is_ok();
-            let mut greeted = 0;
-            while is_wanted && greeted < count {
-                // A stream that cannot be made is missed by the session when its time is over.
-                if let Ok(socket) = set_up.next(&options).await {
-                    is_wanted = sender.send(Input::Greeted(socket)).is_ok();
-                    greeted += 1;
+        let count = session.settings().stream_count();
+        // A stream that cannot be made is missed by the session when its time is over.
+        let greeting = if session.acknowledges_greetings() {
+            let mut set_up = shared.udp.set_up_named(client, self.cookie, count);
+            let _own_receiver_lives = sender.send(Input::Prepared);
+            tokio::spawn(async move {
+                let mut missing = count;
+                while missing > 0 {
+                    if let Ok((index, socket)) = set_up.next(&options).await {
+                        missing -= 1;
+                        if sender.send(Input::Greeted(Some(index), socket)).is_err() {
+                            return;
+                        }
+                    }
                 }
-            }
-        });
+            })
+        } else {
+            tokio::spawn(async move {
+                let mut set_up = shared.udp.set_up(client).await;
+                let mut is_wanted = sender.send(Input::Prepared).is_ok();
+                let mut greeted = 0;
+                while is_wanted && greeted < count {
+                    if let Ok(socket) = set_up.next(&options).await {
+                        is_wanted = sender.send(Input::Greeted(None, socket)).is_ok();
+                        greeted += 1;
+                    }
+                }
+            })
+        };
         self.waiting = Some(greeting.abort_handle());
+    }
+
+    /// Takes a stream that has its place in the order of creation. Roles hang on the order, and
+    /// neither cookies nor datagrams keep it.
+    fn take_in_order(
+        &mut self,
+        session: &mut TestSession<Self>,
+        sockets: &mut Vec<DataSocket>,
+        now: Instant,
+        order: u64,
+        socket: DataSocket,
+    ) {
+        self.connected.push((order, socket));
+        if self.connected.len() == session.settings().stream_count() {
+            self.connected.sort_unstable_by_key(|&(order, _)| order);
+            for (_, socket) in self.connected.drain(..) {
+                accept(session, sockets, now, socket);
+            }
+        }
     }
 }
 
@@ -206,18 +246,14 @@ impl Backend for Host<'_> {
                 session.handle_prepared(now, Admission::Deny(error));
                 return Err(Error::Login(refusal));
             }
-            (Input::Greeted(socket), _) => accept(session, sockets, now, socket),
+            (Input::Greeted(None, socket), _) => accept(session, sockets, now, socket),
+            (Input::Greeted(Some(index), socket), _) => {
+                self.take_in_order(session, sockets, now, index.into(), socket);
+            }
             (Input::Connected(stream, order), Some(options)) => {
                 let socket = adopt_stream(stream, options)
                     .map_err(|error| Error::system("unable to accept a stream", &error))?;
-                self.connected.push((order, socket));
-                if self.connected.len() == session.settings().stream_count() {
-                    // Cookies overtake each other, but roles hang on the order of connections.
-                    self.connected.sort_unstable_by_key(|&(order, _)| order);
-                    for (_, socket) in self.connected.drain(..) {
-                        accept(session, sockets, now, socket);
-                    }
-                }
+                self.take_in_order(session, sockets, now, order, socket);
             }
             (Input::Connected(..), None) => {}
         }

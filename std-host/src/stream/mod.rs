@@ -37,8 +37,8 @@ pub(crate) use listen::Listen;
 pub(crate) use options::{OwnOptions, SocketOptions};
 pub(crate) use ports::{LocalPoint, LocalPorts};
 pub(crate) use sctp_door::SctpDoor;
-pub(crate) use socket::{DataSocket, adopt_stream, connect_stream, connect_udp};
-pub(crate) use udp_door::UdpDoor;
+pub(crate) use socket::{DataSocket, Ear, Heard, adopt_stream, connect_stream, open_datagrams};
+pub(crate) use udp_door::{Guests, UdpDoor};
 
 use crate::clock::Clock;
 use crate::report::Warning;

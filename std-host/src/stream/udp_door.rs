@@ -1,7 +1,7 @@
 //! The server's UDP port. A listener stays open for all tests and takes greetings; each greeting
 //! becomes a socket of its own, bound to the address the client called and connected to the
-//! client. A greeting carries no cookie, so one test of a client address at a time is in set-up;
-//! whatever comes from addresses that nobody awaits is dropped.
+//! client. Greetings that name their test go to it. Those of stock clients name nothing, so one such
+//! test of a client address at a time is in set-up; whatever nobody awaits is dropped.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,7 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use linerate_core::protocol::greeting;
+use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::greeting::{self, NamedGreeting};
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -31,17 +32,37 @@ pub(crate) struct UdpDoor {
 #[derive(Debug)]
 struct Shared {
     local: SocketAddr,
-    /// The set-ups in progress, by canonical client address.
-    awaited: Mutex<HashMap<IpAddr, mpsc::Sender<Arrived>>>,
+    /// Whose datagrams are taken.
+    guests: Guests,
+    awaited: Mutex<Awaited>,
     /// One lock a client address.
     turns: Mutex<HashMap<IpAddr, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+/// From where the streams of a test may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Guests {
+    /// From the address of its control connection only: a server sends datagrams to nobody else.
+    #[default]
+    OfTheControlConnection,
+    /// From everywhere, if the greeting names the test.
+    Anyone,
+}
+
+/// The set-ups in progress.
+#[derive(Debug, Default)]
+struct Awaited {
+    /// Those of stock clients, by canonical address.
+    by_address: HashMap<IpAddr, mpsc::Sender<Arrived>>,
+    /// Those whose clients name them, with their canonical addresses.
+    by_cookie: HashMap<Cookie, (IpAddr, mpsc::Sender<(u16, Arrived)>)>,
 }
 
 impl UdpDoor {
     /// Opens the port. Must be called within a tokio runtime.
     ///
     /// `device` is the network device that it listens on, if not on all.
-    pub(crate) fn bind(listen: Listen, device: Option<&str>) -> io::Result<Self> {
+    pub(crate) fn bind(listen: Listen, device: Option<&str>, guests: Guests) -> io::Result<Self> {
         let prepare = |socket: &Socket| {
             sys::share_port(socket)?;
             device.map_or(Ok(()), |device| sys::bind_to_device(socket, device))
@@ -51,7 +72,8 @@ impl UdpDoor {
         // Without it, replies come from the address that the route to the client suggests.
         let _ = sys::request_destination(&socket, local.is_ipv6());
         let socket = UdpSocket::from_std(socket.into())?;
-        let shared = Arc::new(Shared { local, awaited: Mutex::default(), turns: Mutex::default() });
+        let (awaited, turns) = (Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { local, guests, awaited, turns });
         let reader = tokio::spawn(read(socket, shared.clone()));
         Ok(Self { shared, reader })
     }
@@ -62,14 +84,23 @@ impl UdpDoor {
         self.shared.local
     }
 
-    /// Waits until no other test of this client address is in set-up, and takes its greetings
+    /// Waits until no other stock client of this address is in set-up, and takes its greetings
     /// from then on, until the returned value is dropped.
     pub(crate) async fn set_up(&self, client: IpAddr) -> SetUp {
         let client = client.to_canonical();
         let turn = self.shared.turn(client).lock_owned().await;
         let (sender, greetings) = mpsc::channel(MOST_GREETINGS);
-        self.shared.awaited().insert(client, sender);
+        self.shared.awaited().by_address.insert(client, sender);
         SetUp { client, shared: self.shared.clone(), greetings, met: Vec::new(), _turn: turn }
+    }
+
+    /// Takes the greetings that name this test, from now on until the returned value is dropped. No
+    /// other test has the same cookie.
+    pub(crate) fn set_up_named(&self, client: IpAddr, cookie: Cookie, count: usize) -> NamedSetUp {
+        let (sender, greetings) = mpsc::channel(MOST_GREETINGS);
+        self.shared.awaited().by_cookie.insert(cookie, (client.to_canonical(), sender));
+        let met = std::iter::repeat_with(|| None).take(count).collect();
+        NamedSetUp { cookie, shared: self.shared.clone(), greetings, met }
     }
 }
 
@@ -99,7 +130,7 @@ impl SetUp {
             let client = canonical(greeting.from);
             if !self.met.contains(&client) {
                 self.met.push(client);
-                return self.shared.meet(client, greeting.to, options);
+                return self.shared.meet(client, greeting.to, options, &greeting::REPLY);
             }
         }
     }
@@ -107,7 +138,64 @@ impl SetUp {
 
 impl Drop for SetUp {
     fn drop(&mut self) {
-        self.shared.awaited().remove(&self.client);
+        self.shared.awaited().by_address.remove(&self.client);
+    }
+}
+
+/// A test whose client names it, while its streams are set up.
+#[derive(Debug)]
+pub(crate) struct NamedSetUp {
+    cookie: Cookie,
+    shared: Arc<Shared>,
+    greetings: mpsc::Receiver<(u16, Arrived)>,
+    /// The streams that are there, by their place in the order of creation.
+    met: Vec<Option<(SocketAddr, Arc<Socket>)>>,
+}
+
+impl NamedSetUp {
+    /// The next stream that comes, its greeting answered, and its place in the order of creation.
+    /// Waits for ever; drop the future to give up, which loses nothing that does not come again.
+    pub(crate) async fn next(&mut self, options: &SocketOptions) -> io::Result<(u16, DataSocket)> {
+        loop {
+            let arrived = tokio::select! {
+                arrived = self.greetings.recv() => arrived,
+                () = tokio::time::sleep(ANSWER_AGAIN) => {
+                    self.answer_again();
+                    continue;
+                }
+            };
+            let (index, greeting) = arrived.ok_or(io::ErrorKind::BrokenPipe)?;
+            let client = canonical(greeting.from);
+            let is_met = self.met.iter().flatten().any(|&(met, _)| met == client);
+            let Some(place @ None) = self.met.get_mut(usize::from(index)) else { continue };
+            if !is_met {
+                let reply = NamedGreeting { cookie: self.cookie, index }.reply();
+                let socket = self.shared.meet(client, greeting.to, options, &reply)?;
+                *place = Some((client, socket.socket().clone()));
+                return Ok((index, socket));
+            }
+        }
+    }
+
+    /// A client that greets a stream again did not get the answer. There is no data before the last
+    /// stream has come.
+    fn answer_again(&self) {
+        let mut buffer = [0; GREETING_ROOM];
+        for (_, socket) in self.met.iter().flatten() {
+            for _ in 0..MOST_COPIES {
+                let Ok(arrived) = sys::recv_with_destination(socket, &mut buffer) else { break };
+                let greeting = NamedGreeting::of_hello(&buffer[..arrived.len]);
+                if let Some(greeting) = greeting.filter(|greeting| greeting.cookie == self.cookie) {
+                    let _ = socket.send_with_flags(&greeting.reply(), sys::SEND_FLAGS);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for NamedSetUp {
+    fn drop(&mut self) {
+        self.shared.awaited().by_cookie.remove(&self.cookie);
     }
 }
 
@@ -123,17 +211,23 @@ impl Shared {
         turn
     }
 
-    fn awaited(&self) -> MutexGuard<'_, HashMap<IpAddr, mpsc::Sender<Arrived>>> {
+    fn awaited(&self) -> MutexGuard<'_, Awaited> {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a greeting to whoever awaits its sender. Data that outlived its stream is longer than
-    /// any greeting, and no test expects more greetings than it has room for.
+    /// Gives a greeting to whoever awaits it. Data that outlived its stream is none, and no test
+    /// expects more greetings than it has room for.
     fn dispatch(&self, datagram: &[u8], arrived: Arrived) {
-        if !greeting::is_hello(datagram) {
-            return;
-        }
-        if let Some(set_up) = self.awaited().get(&arrived.from.ip().to_canonical()) {
+        let from = arrived.from.ip().to_canonical();
+        if let Some(NamedGreeting { cookie, index }) = NamedGreeting::of_hello(datagram) {
+            if let Some((client, set_up)) = self.awaited().by_cookie.get(&cookie)
+                && (*client == from || self.guests == Guests::Anyone)
+            {
+                let _ = set_up.try_send((index, arrived));
+            }
+        } else if greeting::is_hello(datagram)
+            && let Some(set_up) = self.awaited().by_address.get(&from)
+        {
             let _ = set_up.try_send(arrived);
         }
     }
@@ -144,6 +238,7 @@ impl Shared {
         client: SocketAddr,
         called: Option<SocketAddr>,
         options: &SocketOptions,
+        reply: &[u8],
     ) -> io::Result<DataSocket> {
         let local = self.local_for(client, called)?;
         let make = |domain| Socket::new(domain, Type::DGRAM, None);
@@ -158,7 +253,7 @@ impl Shared {
         warnings.extend(warning);
         // After the options, so that what another CPU was delivering meanwhile is there too.
         self.hand_back(&socket, client, local);
-        socket.send_with_flags(&greeting::REPLY, sys::SEND_FLAGS)?;
+        socket.send_with_flags(reply, sys::SEND_FLAGS)?;
         DataSocket::new(socket, options, warnings)
     }
 
@@ -207,9 +302,13 @@ fn route_to(client: SocketAddr) -> io::Result<SocketAddr> {
 }
 
 /// One byte more than a greeting has tells it from data.
-const GREETING_ROOM: usize = greeting::HELLO.len() + 1;
+const GREETING_ROOM: usize = greeting::MOST_BYTES + 1;
 /// As many as a test can have streams.
 const MOST_GREETINGS: usize = 2 * linerate_core::test::MAX_PARALLEL as usize;
+/// How often copies of greetings are looked for that were answered already.
+const ANSWER_AGAIN: Duration = Duration::from_millis(200);
+/// Copies of one stream's greeting that are looked at at once.
+const MOST_COPIES: usize = 16;
 
 #[cfg(test)]
 #[path = "udp_door_tests.rs"]
