@@ -38,6 +38,7 @@ pub mod link;
 pub mod namespace;
 pub mod pair;
 pub mod process;
+pub mod relay;
 pub mod rows;
 pub mod scratch;
 pub mod script;
