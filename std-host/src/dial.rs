@@ -362,15 +362,12 @@ fn explain(error: io::Error, port: Option<u16>) -> io::Error {
     }
 }
 
-/// How long all data streams together may take to be opened. Towards a server that does not
-/// acknowledge greetings, each UDP stream may wait for a second before it is passed over.
+/// How long all data streams together may take to be opened. Datagrams are sent again and again, so
+/// that there is nothing to wait for beyond what one connection may take.
 pub(crate) fn streams_limit(config: &ClientConfig) -> Duration {
-    let count = u32::try_from(config.settings.stream_count()).unwrap_or(u32::MAX);
     match config.settings.protocol {
         Protocol::Tcp | Protocol::Sctp => STREAMS_LIMIT,
-        Protocol::Udp => config.connect_timeout.unwrap_or_else(|| {
-            DATA_LIMIT + Duration::from_secs(1).saturating_mul(count.saturating_sub(1))
-        }),
+        Protocol::Udp => config.connect_timeout.unwrap_or(DATA_LIMIT),
     }
 }
 

@@ -338,6 +338,8 @@ impl<const N: usize> Client<'_, N> {
         let way = if is_agreed { Way::Repeated } else { Way::Once };
         let greeter = self.greeter.insert(Greeter::new(way, shared.settings.stream_count()));
         shared.timers.arm(Timer::Greeting, greeter.first_look(now));
+        let limit_ns = shared.deadlines.streams_ns.saturating_add(greeter.extra_ns());
+        shared.timers.arm(Timer::Streams, now.plus_nanos(limit_ns));
     }
 
     /// The server says that it has all streams, which is worth as much as a reply to each greeting.

@@ -99,6 +99,14 @@ impl<const N: usize> Greeter<N> {
         })
     }
 
+    /// What the set-up may take beyond its limit because streams wait for each other.
+    pub(super) const fn extra_ns(&self) -> u64 {
+        match self.way {
+            Way::Repeated => 0,
+            Way::Once => REPLY_NS * (self.count as u64).saturating_sub(1),
+        }
+    }
+
     /// A greeting to send now. `opened` streams have been opened.
     pub(super) fn poll(&mut self, opened: &mut usize) -> Option<Greet> {
         while self.next < self.count {

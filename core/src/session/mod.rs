@@ -134,7 +134,8 @@ pub struct Deadlines {
     pub greeting_ns: u64,
     /// For each next step of the control exchange, documents included.
     pub step_ns: u64,
-    /// For all data streams to be there.
+    /// For all data streams to be there. A client whose UDP greetings are not acknowledged gives each
+    /// stream after the first a second more.
     pub streams_ns: u64,
     /// Server: for each UDP greeting that nobody repeats. Other tests of the same address wait for it.
     pub greet_ns: u64,

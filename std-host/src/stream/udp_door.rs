@@ -129,8 +129,9 @@ impl SetUp {
             let greeting = self.greetings.recv().await.ok_or(io::ErrorKind::BrokenPipe)?;
             let client = canonical(greeting.from);
             if !self.met.contains(&client) {
+                let socket = self.shared.meet(client, greeting.to, options, &greeting::REPLY)?;
                 self.met.push(client);
-                return self.shared.meet(client, greeting.to, options, &greeting::REPLY);
+                return Ok(socket);
             }
         }
     }

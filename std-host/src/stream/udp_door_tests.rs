@@ -131,6 +131,35 @@ async fn named_greetings_find_their_test_in_any_order_beside_others_of_the_addre
     assert_eq!(door.shared.awaited().by_cookie.len(), 0);
 }
 
+#[tokio::test]
+async fn a_flood_of_greetings_from_many_ports_takes_no_more_than_the_test_that_awaits_them() {
+    let door = open();
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let server = SocketAddr::new(host, door.local().port());
+    let mut stock = soon(door.set_up(host)).await;
+    let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
+    let mut named = door.set_up_named(host, greeting.cookie, 1);
+    let crowd: Vec<_> = (0..300).map(|_| client(server)).collect();
+    crowd.iter().for_each(|one| drop(one.send(&greeting::HELLO)));
+    let near = greeted(host, server, &greeting.hello());
+    let (_, far) = loop {
+        // As the client does: the flood may have filled the port.
+        let met = tokio::time::timeout(Duration::from_millis(100), named.next(&options())).await;
+        if let Ok(met) = met {
+            break met.unwrap();
+        }
+        near.greet(&greeting.hello()).unwrap();
+    };
+    assert_eq!(far.peer(), near.local());
+    for _ in 0..8 {
+        soon(stock.next(&options())).await.unwrap();
+    }
+    drop(stock);
+    // The next of the address has its turn at once, and nothing is left of the crowd.
+    let streams = soon(dial(&door, host, host, 2)).await;
+    streams.iter().for_each(|(near, far)| check_carries(near, far));
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_greeting_that_is_repeated_is_answered_again_and_makes_no_second_stream() {
