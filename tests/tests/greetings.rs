@@ -203,6 +203,26 @@ fn tests_go_through_a_router_with_one_address() {
 }
 
 #[test]
+fn a_server_with_several_addresses_answers_from_the_one_that_was_asked() {
+    let clients: &[Tool] = if Iperf3.is_here() { &[Linerate, Iperf3] } else { &[Linerate] };
+    let server = Server::start(Linerate, &[]);
+    for &tool in clients {
+        for line in ["-u -P 2", "-u -R"] {
+            let line = format!("{line} -t 1 -l 500 -b 400K -J");
+            let words: Vec<&str> = line.split(' ').collect();
+            // The system would answer from 127.0.0.1 by itself.
+            let ended =
+                client::run(tool, "127.0.0.77", server.port(), &words, LIMIT).expect("it ends");
+            let document = ended.document().expect("a document");
+            let connected = &document["start"]["connected"][0]["remote_host"];
+            assert_eq!(connected, "127.0.0.77", "{tool} {line}");
+            let received = &document["end"]["sum_received"];
+            assert!(received["bytes"].as_u64() > Some(20_000), "{tool} {line}: {ended}");
+        }
+    }
+}
+
+#[test]
 fn a_server_sends_datagrams_only_to_who_asked_unless_told_otherwise() {
     let elsewhere = Datagrams::PassFrom(Ipv4Addr::new(127, 0, 0, 7));
     for way in ["", " -R", " --bidir"] {
