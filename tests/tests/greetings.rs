@@ -236,6 +236,10 @@ fn a_server_sends_datagrams_only_to_who_asked_unless_told_otherwise() {
             assert_eq!(ended.code == Some(0), is_served, "{line} {flag:?}: {ended}");
             let text = format!("TCP works, but UDP port {} gives no answer", relay.port());
             assert!(is_served || ended.stderr.contains(&text), "{ended}");
+            let server = server.stop("INT").expect("it ends");
+            let is_told = server.stderr.contains("127.0.0.7")
+                && server.stderr.contains("--udp-anywhere lets them in");
+            assert_eq!(is_told, !is_served, "{server}");
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Progress};
 use crate::stream::{
-    DataFile, DataSocket, SocketOptions, adopt_stream, check_cpu, unusable_cpu, unusable_file,
+    DataFile, DataSocket, Met, SocketOptions, adopt_stream, check_cpu, unusable_cpu, unusable_file,
 };
 use crate::sys;
 
@@ -156,11 +156,16 @@ impl Host<'_> {
             tokio::spawn(async move {
                 let mut missing = count;
                 while missing > 0 {
-                    if let Ok((index, socket)) = set_up.next(&options).await {
-                        missing -= 1;
-                        if sender.send(Input::Greeted(Some(index), socket)).is_err() {
-                            return;
+                    let input = match set_up.next(&options).await {
+                        Ok(Met::Stream(index, socket)) => {
+                            missing -= 1;
+                            Input::Greeted(Some(index), socket)
                         }
+                        Ok(Met::Stranger(from)) => Input::Strayed(from),
+                        Err(_) => continue,
+                    };
+                    if sender.send(input).is_err() {
+                        return;
                     }
                 }
             })
@@ -250,6 +255,7 @@ impl Backend for Host<'_> {
             (Input::Greeted(Some(index), socket), _) => {
                 self.take_in_order(session, sockets, now, index.into(), socket);
             }
+            (Input::Strayed(from), _) => self.tests.turned_away(from, STRAYED),
             (Input::Connected(stream, order), Some(options)) => {
                 let socket = adopt_stream(stream, options)
                     .map_err(|error| Error::system("unable to accept a stream", &error))?;
@@ -344,6 +350,8 @@ fn sctp_error(error: &io::Error) -> ServerError {
     }
 }
 
+const STRAYED: &str =
+    "its datagrams belong to a test of another address; --udp-anywhere lets them in";
 /// iperf3's number for data connections that cannot be listened for.
 const STREAM_LISTENER: i32 = 202;
 

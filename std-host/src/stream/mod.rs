@@ -38,7 +38,7 @@ pub(crate) use options::{OwnOptions, SocketOptions};
 pub(crate) use ports::{LocalPoint, LocalPorts};
 pub(crate) use sctp_door::SctpDoor;
 pub(crate) use socket::{DataSocket, Ear, Heard, adopt_stream, connect_stream, open_datagrams};
-pub(crate) use udp_door::{Guests, UdpDoor};
+pub(crate) use udp_door::{Guests, Met, UdpDoor};
 
 use crate::clock::Clock;
 use crate::report::Warning;

@@ -54,8 +54,17 @@ pub(crate) enum Guests {
 struct Awaited {
     /// Those of stock clients, by canonical address.
     by_address: HashMap<IpAddr, mpsc::Sender<Arrived>>,
-    /// Those whose clients name them, with their canonical addresses.
-    by_cookie: HashMap<Cookie, (IpAddr, mpsc::Sender<(u16, Arrived)>)>,
+    /// Those whose clients name them.
+    by_cookie: HashMap<Cookie, mpsc::Sender<(u16, Arrived)>>,
+}
+
+/// What comes to a test that awaits streams that name it.
+#[derive(Debug)]
+pub(crate) enum Met {
+    /// A stream, and its place in the order of creation.
+    Stream(u16, DataSocket),
+    /// The first greeting from an address that is not its control connection's; nobody answers it.
+    Stranger(SocketAddr),
 }
 
 impl UdpDoor {
@@ -98,9 +107,10 @@ impl UdpDoor {
     /// other test has the same cookie.
     pub(crate) fn set_up_named(&self, client: IpAddr, cookie: Cookie, count: usize) -> NamedSetUp {
         let (sender, greetings) = mpsc::channel(MOST_GREETINGS);
-        self.shared.awaited().by_cookie.insert(cookie, (client.to_canonical(), sender));
+        self.shared.awaited().by_cookie.insert(cookie, sender);
         let met = std::iter::repeat_with(|| None).take(count).collect();
-        NamedSetUp { cookie, shared: self.shared.clone(), greetings, met }
+        let (client, shared) = (client.to_canonical(), self.shared.clone());
+        NamedSetUp { client, cookie, shared, greetings, met, is_stranger_told: false }
     }
 }
 
@@ -146,17 +156,19 @@ impl Drop for SetUp {
 /// A test whose client names it, while its streams are set up.
 #[derive(Debug)]
 pub(crate) struct NamedSetUp {
+    client: IpAddr,
     cookie: Cookie,
     shared: Arc<Shared>,
     greetings: mpsc::Receiver<(u16, Arrived)>,
     /// The streams that are there, by their place in the order of creation.
     met: Vec<Option<(SocketAddr, Arc<Socket>)>>,
+    is_stranger_told: bool,
 }
 
 impl NamedSetUp {
-    /// The next stream that comes, its greeting answered, and its place in the order of creation.
-    /// Waits for ever; drop the future to give up, which loses nothing that does not come again.
-    pub(crate) async fn next(&mut self, options: &SocketOptions) -> io::Result<(u16, DataSocket)> {
+    /// The next stream that comes, its greeting answered. Waits for ever; drop the future to give up,
+    /// which loses nothing that does not come again.
+    pub(crate) async fn next(&mut self, options: &SocketOptions) -> io::Result<Met> {
         loop {
             let arrived = tokio::select! {
                 arrived = self.greetings.recv() => arrived,
@@ -167,13 +179,19 @@ impl NamedSetUp {
             };
             let (index, greeting) = arrived.ok_or(io::ErrorKind::BrokenPipe)?;
             let client = canonical(greeting.from);
+            if client.ip() != self.client && self.shared.guests != Guests::Anyone {
+                if std::mem::replace(&mut self.is_stranger_told, true) {
+                    continue;
+                }
+                return Ok(Met::Stranger(client));
+            }
             let is_met = self.met.iter().flatten().any(|&(met, _)| met == client);
             let Some(place @ None) = self.met.get_mut(usize::from(index)) else { continue };
             if !is_met {
                 let reply = NamedGreeting { cookie: self.cookie, index }.reply();
                 let socket = self.shared.meet(client, greeting.to, options, &reply)?;
                 *place = Some((client, socket.socket().clone()));
-                return Ok((index, socket));
+                return Ok(Met::Stream(index, socket));
             }
         }
     }
@@ -219,15 +237,13 @@ impl Shared {
     /// Gives a greeting to whoever awaits it. Data that outlived its stream is none, and no test
     /// expects more greetings than it has room for.
     fn dispatch(&self, datagram: &[u8], arrived: Arrived) {
-        let from = arrived.from.ip().to_canonical();
+        let awaited = self.awaited();
         if let Some(NamedGreeting { cookie, index }) = NamedGreeting::of_hello(datagram) {
-            if let Some((client, set_up)) = self.awaited().by_cookie.get(&cookie)
-                && (*client == from || self.guests == Guests::Anyone)
-            {
+            if let Some(set_up) = awaited.by_cookie.get(&cookie) {
                 let _ = set_up.try_send((index, arrived));
             }
         } else if greeting::is_hello(datagram)
-            && let Some(set_up) = self.awaited().by_address.get(&from)
+            && let Some(set_up) = awaited.by_address.get(&arrived.from.ip().to_canonical())
         {
             let _ = set_up.try_send(arrived);
         }

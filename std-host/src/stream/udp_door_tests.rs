@@ -118,7 +118,7 @@ async fn named_greetings_find_their_test_in_any_order_beside_others_of_the_addre
     let mut far = Vec::new();
     for (cookie, set_up) in cookies.iter().zip(&mut tests) {
         for _ in 0..3 {
-            let (index, socket) = soon(set_up.next(&options())).await.unwrap();
+            let (index, socket) = met(set_up).await;
             far.push((NamedGreeting { cookie: *cookie, index }, socket));
         }
     }
@@ -144,11 +144,10 @@ async fn a_flood_of_greetings_from_many_ports_takes_no_more_than_the_test_that_a
     let near = greeted(host, server, &greeting.hello());
     let (_, far) = loop {
         // As the client does: the flood may have filled the port.
-        let met = tokio::time::timeout(Duration::from_millis(100), named.next(&options())).await;
-        if let Ok(met) = met {
-            break met.unwrap();
+        match tokio::time::timeout(Duration::from_millis(100), met(&mut named)).await {
+            Ok(met) => break met,
+            Err(_) => assert!(near.greet(&greeting.hello()).unwrap()),
         }
-        near.greet(&greeting.hello()).unwrap();
     };
     assert_eq!(far.peer(), near.local());
     for _ in 0..8 {
@@ -169,7 +168,7 @@ async fn a_greeting_that_is_repeated_is_answered_again_and_makes_no_second_strea
     let mut set_up = door.set_up_named(host, cookie(1), 2);
     let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
     let near = greeted(host, server, &greeting.hello());
-    let (index, far) = soon(set_up.next(&options())).await.unwrap();
+    let (index, far) = met(&mut set_up).await;
     assert_eq!((index, far.peer()), (0, near.local()));
     assert_eq!(heard(&near).await, greeting.reply());
     // Another socket cannot take the place, nor one stream two places.
@@ -202,12 +201,13 @@ async fn a_named_stream_comes_from_the_address_of_its_control_connection_unless_
         let mut set_up = door.set_up_named(client, cookie(1), 1);
         let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
         let near = greeted(from, door.local(), &greeting.hello());
-        let limit = Duration::from_millis(if is_taken { 20_000 } else { 50 });
-        let met = tokio::time::timeout(limit, set_up.next(&options())).await;
-        assert_eq!(met.is_ok(), is_taken, "{guests:?} {from}");
-        if let Ok(met) = met {
-            assert_eq!(met.unwrap().1.peer(), near.local());
+        match soon(set_up.next(&options())).await.unwrap() {
+            Met::Stream(_, far) => assert!(is_taken && far.peer() == near.local(), "{from}"),
+            Met::Stranger(stranger) => assert!(!is_taken && stranger == near.local(), "{from}"),
         }
+        near.greet(&greeting.hello()).unwrap();
+        let again = tokio::time::timeout(Duration::from_millis(20), set_up.next(&options())).await;
+        assert!(again.is_err(), "either is told once");
     }
 }
 
@@ -328,6 +328,14 @@ async fn dial(
         streams.push((near, far));
     }
     streams
+}
+
+/// The next stream of a test whose greetings name it.
+async fn met(set_up: &mut NamedSetUp) -> (u16, DataSocket) {
+    match soon(set_up.next(&options())).await.unwrap() {
+        Met::Stream(index, socket) => (index, socket),
+        Met::Stranger(from) => panic!("nobody else greets, but {from}"),
+    }
 }
 
 /// A client's socket that has said this to the server.
