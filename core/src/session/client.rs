@@ -6,7 +6,7 @@ use core::time::Duration;
 use heapless::Vec;
 
 use super::documents::{OwnResults, SessionDocuments};
-use super::greeter::{Greet, Greeter, Next, Way};
+use super::greeter::Greeter;
 use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
 use super::shared::{Parting, Shared};
@@ -17,13 +17,12 @@ use super::{
 };
 use crate::protocol::code::{ControlCode, ServerError};
 use crate::protocol::cookie::Cookie;
-use crate::protocol::extension::{ExtensionReader, Features, Offer};
+use crate::protocol::extension::{ExtensionReader, Offer};
 use crate::protocol::frame::{EXTENSION_LIMIT, FrameReader, RESULTS_LIMIT};
-use crate::protocol::greeting::NamedGreeting;
 use crate::protocol::json::DocumentError;
 use crate::protocol::parameters::{ClientText, OutgoingParameters};
 use crate::protocol::results::{OutputKind, ResultsReader, ResultsWithOutput};
-use crate::test::{End, Protocol, StreamId, TestSettings, datagram_bytes_for};
+use crate::test::{End, StreamId, TestSettings, datagram_bytes_for};
 use crate::time::{Instant, nanos};
 
 /// What a client wants to measure, and how it says so.
@@ -52,11 +51,11 @@ pub struct Client<'a, const N: usize> {
     text: ClientText<'a>,
     client_version: &'a str,
     offer: Option<Offer>,
-    accepted: Option<Offer>,
-    opened: usize,
-    cookie: Cookie,
+    pub(super) accepted: Option<Offer>,
+    pub(super) opened: usize,
+    pub(super) cookie: Cookie,
     /// Of a UDP test, from the server's request for streams on.
-    greeter: Option<Greeter<N>>,
+    pub(super) greeter: Option<Greeter<N>>,
     /// The server has started the test, maybe while streams were still being reported connected.
     start_seen: bool,
     /// The server has said something positive, so that it understands a goodbye.
@@ -116,28 +115,6 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             self.shared.settings.block_bytes = datagram_bytes_for(control_mss);
         }
     }
-
-    /// The greeting of a UDP stream that was opened under this number, if this session names them;
-    /// without, it is [`HELLO`](crate::protocol::greeting::HELLO).
-    pub fn named_greeting(&self, id: StreamId) -> Option<NamedGreeting> {
-        let index = u16::try_from(id.index()).ok()?;
-        let cookie = self.exchange.cookie;
-        self.acknowledges_greetings().then_some(NamedGreeting { cookie, index })
-    }
-
-    /// The number under which the stream was opened that has the number `id` from the start of the
-    /// test on: a server numbers UDP streams in the order in which their greetings arrive.
-    pub fn opened_as(&self, id: StreamId) -> StreamId {
-        let greeter = self.exchange.greeter.as_ref();
-        greeter.map_or(id, |greeter| StreamId::from_index(greeter.opened_as(id.index())))
-    }
-
-    /// UDP streams whose greetings are not known to have arrived, by the numbers under which they
-    /// were opened or would have been.
-    pub fn ungreeted(&self) -> impl Iterator<Item = StreamId> {
-        let greeter = self.exchange.greeter.as_ref();
-        greeter.into_iter().flat_map(Greeter::unanswered).map(StreamId::from_index)
-    }
 }
 
 impl<const N: usize> Exchange<N> for Client<'_, N> {
@@ -194,12 +171,7 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     ) {
         match (shared.phase, event) {
             (Phase::Streams, StreamEvent::Connected) => self.on_connected(shared, now, id),
-            (Phase::Streams, StreamEvent::Refused) => {
-                let greeter = self.greeter.as_mut();
-                if let Some(again) = greeter.and_then(|g| g.on_refused(now, id.index())) {
-                    shared.timers.arm(Timer::Refused, again);
-                }
-            }
+            (Phase::Streams, StreamEvent::Refused) => self.on_refused(shared, now, id),
             (Phase::Streams | Phase::Starting, StreamEvent::Failed { code }) => {
                 self.fail(shared, SessionError::Stream { id, code });
             }
@@ -211,14 +183,7 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     }
 
     fn poll_action(&mut self, shared: &Shared<N>) -> Option<Action> {
-        let greeter = self.greeter.as_mut().filter(|_| shared.phase == Phase::Streams)?;
-        Some(match greeter.poll(&mut self.opened)? {
-            Greet::First(index) => {
-                let role = shared.settings.role(End::Client, index);
-                Action::OpenStream(StreamId::from_index(index), role)
-            }
-            Greet::Again(index) => Action::Greet(StreamId::from_index(index)),
-        })
+        self.poll_greeting(shared)
     }
 
     fn on_measured(&mut self, shared: &mut Shared<N>, now: Instant) {
@@ -228,16 +193,11 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     }
 
     fn on_timeout(&mut self, shared: &mut Shared<N>, now: Instant, timer: Timer) {
-        let error = match (timer, shared.phase, &mut self.greeter) {
-            (Timer::Greeting, _, Some(greeter)) => {
-                let next = greeter.on_look(now);
-                return self.follow(shared, now, next);
-            }
-            (Timer::Refused, _, Some(greeter)) => {
-                return shared.timers.arm(Timer::Greeting, greeter.on_refused_due(now));
-            }
-            (Timer::Streams, _, Some(greeter)) => ungreeted(greeter),
-            (Timer::Step, Phase::Greeting, _) => SessionError::Unanswered,
+        if self.on_greeting_timer(shared, now, timer) {
+            return;
+        }
+        let error = match (timer, shared.phase) {
+            (Timer::Step, Phase::Greeting) => SessionError::Unanswered,
             _ => SessionError::TimedOut(timer),
         };
         self.fail(shared, error);
@@ -299,11 +259,7 @@ impl<const N: usize> Client<'_, N> {
             }
             Phase::Streams => {
                 shared.timers.disarm(Timer::Step);
-                shared.timers.arm(Timer::Streams, now.plus_nanos(shared.deadlines.streams_ns));
-                match shared.settings.protocol {
-                    Protocol::Udp => self.begin_greeting(shared, now),
-                    Protocol::Tcp | Protocol::Sctp => self.open_next(shared),
-                }
+                self.begin_streams(shared, now);
             }
             // The start of the test waits until this end, too, knows all streams to be connected.
             Phase::Starting => return self.on_start_told(shared, now),
@@ -327,66 +283,7 @@ impl<const N: usize> Client<'_, N> {
         shared.phase = next;
     }
 
-    fn open_next(&mut self, shared: &mut Shared<N>) {
-        let role = shared.settings.role(End::Client, self.opened);
-        shared.act(Action::OpenStream(StreamId::from_index(self.opened), role));
-    }
-
-    fn begin_greeting(&mut self, shared: &mut Shared<N>, now: Instant) {
-        let own = Features::ACKNOWLEDGED_GREETINGS;
-        let is_agreed = self.accepted.is_some_and(|agreed| agreed.features.contains(own));
-        let way = if is_agreed { Way::Repeated } else { Way::Once };
-        let greeter = self.greeter.insert(Greeter::new(way, shared.settings.stream_count()));
-        shared.timers.arm(Timer::Greeting, greeter.first_look(now));
-        let limit_ns = shared.deadlines.streams_ns.saturating_add(greeter.extra_ns());
-        shared.timers.arm(Timer::Streams, now.plus_nanos(limit_ns));
-    }
-
-    /// The server says that it has all streams, which is worth as much as a reply to each greeting.
-    fn on_start_told(&mut self, shared: &mut Shared<N>, now: Instant) {
-        if shared.phase == Phase::Streams
-            && let Some(greeter) = &mut self.greeter
-        {
-            let next = greeter.on_start();
-            self.follow(shared, now, next);
-        }
-    }
-
-    /// Does what the greeter says.
-    fn follow(&mut self, shared: &mut Shared<N>, now: Instant, next: Next) {
-        match (next, &self.greeter) {
-            (Next::Look(at), _) => shared.timers.arm(Timer::Greeting, at),
-            (Next::Done, _) => self.on_all_connected(shared, now),
-            (Next::Failed, Some(greeter)) => self.fail(shared, ungreeted(greeter)),
-            (Next::Wait | Next::Failed, _) => {}
-        }
-    }
-
-    fn on_connected(&mut self, shared: &mut Shared<N>, now: Instant, id: StreamId) {
-        if let Some(greeter) = &mut self.greeter {
-            let next = greeter.on_answered(now, id.index());
-            return self.follow(shared, now, next);
-        }
-        if id.index() != self.opened {
-            return;
-        }
-        self.opened += 1;
-        if self.opened < shared.settings.stream_count() {
-            return self.open_next(shared);
-        }
-        self.on_all_connected(shared, now);
-    }
-
-    fn on_all_connected(&mut self, shared: &mut Shared<N>, now: Instant) {
-        for timer in [Timer::Streams, Timer::Greeting, Timer::Refused] {
-            shared.timers.disarm(timer);
-        }
-        shared.await_step(now);
-        shared.phase = Phase::Starting;
-        self.start_if_ready(shared, now);
-    }
-
-    fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
+    pub(super) fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
         if self.start_seen && shared.phase == Phase::Starting {
             shared.start(now);
             shared.await_amount(shared.measured_from(), self.accepted.is_none());
@@ -423,13 +320,8 @@ impl<const N: usize> Client<'_, N> {
     }
 
     /// Gives up, with a goodbye if the server can be expected to read one.
-    fn fail(&self, shared: &mut Shared<N>, error: SessionError) {
+    pub(super) fn fail(&self, shared: &mut Shared<N>, error: SessionError) {
         let goodbye = Parting::Code(ControlCode::IperfDone);
         shared.fail(error, if self.heard { goodbye } else { Parting::Nothing });
     }
-}
-
-fn ungreeted<const N: usize>(greeter: &Greeter<N>) -> SessionError {
-    let missing = u16::try_from(greeter.unanswered().count()).unwrap_or(u16::MAX);
-    SessionError::Ungreeted { missing, of: u16::try_from(greeter.count()).unwrap_or(u16::MAX) }
 }

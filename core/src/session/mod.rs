@@ -11,6 +11,7 @@ mod client;
 mod documents;
 mod error;
 mod greeter;
+mod opening;
 mod outbox;
 mod policy;
 mod server;

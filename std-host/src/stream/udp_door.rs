@@ -14,11 +14,12 @@ use linerate_core::protocol::greeting::{self, NamedGreeting};
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
-use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::listen::bind;
 use super::socket::canonical;
+use super::udp_setup::{NamedSetUp, SetUp};
 use super::{DataSocket, Listen, SocketOptions};
 use crate::sys::{self, Arrived};
 
@@ -30,10 +31,10 @@ pub(crate) struct UdpDoor {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     local: SocketAddr,
     /// Whose datagrams are taken.
-    guests: Guests,
+    pub(super) guests: Guests,
     awaited: Mutex<Awaited>,
     /// One lock a client address.
     turns: Mutex<HashMap<IpAddr, Weak<tokio::sync::Mutex<()>>>>,
@@ -51,20 +52,11 @@ pub(crate) enum Guests {
 
 /// The set-ups in progress.
 #[derive(Debug, Default)]
-struct Awaited {
+pub(super) struct Awaited {
     /// Those of stock clients, by canonical address.
-    by_address: HashMap<IpAddr, mpsc::Sender<Arrived>>,
+    pub(super) by_address: HashMap<IpAddr, mpsc::Sender<Arrived>>,
     /// Those whose clients name them.
-    by_cookie: HashMap<Cookie, mpsc::Sender<(u16, Arrived)>>,
-}
-
-/// What comes to a test that awaits streams that name it.
-#[derive(Debug)]
-pub(crate) enum Met {
-    /// A stream, and its place in the order of creation.
-    Stream(u16, DataSocket),
-    /// The first greeting from an address that is not its control connection's; nobody answers it.
-    Stranger(SocketAddr),
+    pub(super) by_cookie: HashMap<Cookie, mpsc::Sender<(u16, Arrived)>>,
 }
 
 impl UdpDoor {
@@ -100,7 +92,7 @@ impl UdpDoor {
         let turn = self.shared.turn(client).lock_owned().await;
         let (sender, greetings) = mpsc::channel(MOST_GREETINGS);
         self.shared.awaited().by_address.insert(client, sender);
-        SetUp { client, shared: self.shared.clone(), greetings, met: Vec::new(), _turn: turn }
+        SetUp::new(client, self.shared.clone(), greetings, turn)
     }
 
     /// Takes the greetings that name this test, from now on until the returned value is dropped. No
@@ -108,113 +100,14 @@ impl UdpDoor {
     pub(crate) fn set_up_named(&self, client: IpAddr, cookie: Cookie, count: usize) -> NamedSetUp {
         let (sender, greetings) = mpsc::channel(MOST_GREETINGS);
         self.shared.awaited().by_cookie.insert(cookie, sender);
-        let met = std::iter::repeat_with(|| None).take(count).collect();
-        let (client, shared) = (client.to_canonical(), self.shared.clone());
-        NamedSetUp { client, cookie, shared, greetings, met, is_stranger_told: false }
+        let client = client.to_canonical();
+        NamedSetUp::new(client, cookie, count, self.shared.clone(), greetings)
     }
 }
 
 impl Drop for UdpDoor {
     fn drop(&mut self) {
         self.reader.abort();
-    }
-}
-
-/// One test's turn to have its streams set up.
-#[derive(Debug)]
-pub(crate) struct SetUp {
-    client: IpAddr,
-    shared: Arc<Shared>,
-    greetings: mpsc::Receiver<Arrived>,
-    /// Whose greetings became streams already: the network may double one.
-    met: Vec<SocketAddr>,
-    _turn: OwnedMutexGuard<()>,
-}
-
-impl SetUp {
-    /// The client's next stream, its greeting answered. Waits for ever; drop the future to give
-    /// up, which loses no greeting.
-    pub(crate) async fn next(&mut self, options: &SocketOptions) -> io::Result<DataSocket> {
-        loop {
-            let greeting = self.greetings.recv().await.ok_or(io::ErrorKind::BrokenPipe)?;
-            let client = canonical(greeting.from);
-            if !self.met.contains(&client) {
-                let socket = self.shared.meet(client, greeting.to, options, &greeting::REPLY)?;
-                self.met.push(client);
-                return Ok(socket);
-            }
-        }
-    }
-}
-
-impl Drop for SetUp {
-    fn drop(&mut self) {
-        self.shared.awaited().by_address.remove(&self.client);
-    }
-}
-
-/// A test whose client names it, while its streams are set up.
-#[derive(Debug)]
-pub(crate) struct NamedSetUp {
-    client: IpAddr,
-    cookie: Cookie,
-    shared: Arc<Shared>,
-    greetings: mpsc::Receiver<(u16, Arrived)>,
-    /// The streams that are there, by their place in the order of creation.
-    met: Vec<Option<(SocketAddr, Arc<Socket>)>>,
-    is_stranger_told: bool,
-}
-
-impl NamedSetUp {
-    /// The next stream that comes, its greeting answered. Waits for ever; drop the future to give up,
-    /// which loses nothing that does not come again.
-    pub(crate) async fn next(&mut self, options: &SocketOptions) -> io::Result<Met> {
-        loop {
-            let arrived = tokio::select! {
-                arrived = self.greetings.recv() => arrived,
-                () = tokio::time::sleep(ANSWER_AGAIN) => {
-                    self.answer_again();
-                    continue;
-                }
-            };
-            let (index, greeting) = arrived.ok_or(io::ErrorKind::BrokenPipe)?;
-            let client = canonical(greeting.from);
-            if client.ip() != self.client && self.shared.guests != Guests::Anyone {
-                if std::mem::replace(&mut self.is_stranger_told, true) {
-                    continue;
-                }
-                return Ok(Met::Stranger(client));
-            }
-            let is_met = self.met.iter().flatten().any(|&(met, _)| met == client);
-            let Some(place @ None) = self.met.get_mut(usize::from(index)) else { continue };
-            if !is_met {
-                let reply = NamedGreeting { cookie: self.cookie, index }.reply();
-                let socket = self.shared.meet(client, greeting.to, options, &reply)?;
-                *place = Some((client, socket.socket().clone()));
-                return Ok(Met::Stream(index, socket));
-            }
-        }
-    }
-
-    /// A client that greets a stream again did not get the answer. There is no data before the last
-    /// stream has come.
-    fn answer_again(&self) {
-        let mut buffer = [0; GREETING_ROOM];
-        for (_, socket) in self.met.iter().flatten() {
-            for _ in 0..MOST_COPIES {
-                let Ok(arrived) = sys::recv_with_destination(socket, &mut buffer) else { break };
-                let greeting = NamedGreeting::of_hello(&buffer[..arrived.len]);
-                if let Some(greeting) = greeting.filter(|greeting| greeting.cookie == self.cookie) {
-                    let _ = socket.send_with_flags(&greeting.reply(), sys::SEND_FLAGS);
-                }
-            }
-        }
-    }
-}
-
-impl Drop for NamedSetUp {
-    fn drop(&mut self) {
-        self.shared.awaited().by_cookie.remove(&self.cookie);
     }
 }
 
@@ -230,7 +123,7 @@ impl Shared {
         turn
     }
 
-    fn awaited(&self) -> MutexGuard<'_, Awaited> {
+    pub(super) fn awaited(&self) -> MutexGuard<'_, Awaited> {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -250,7 +143,7 @@ impl Shared {
     }
 
     /// Makes the stream's socket and answers the greeting from it.
-    fn meet(
+    pub(super) fn meet(
         &self,
         client: SocketAddr,
         called: Option<SocketAddr>,
@@ -319,13 +212,9 @@ fn route_to(client: SocketAddr) -> io::Result<SocketAddr> {
 }
 
 /// One byte more than a greeting has tells it from data.
-const GREETING_ROOM: usize = greeting::MOST_BYTES + 1;
+pub(super) const GREETING_ROOM: usize = greeting::MOST_BYTES + 1;
 /// As many as a test can have streams.
 const MOST_GREETINGS: usize = 2 * linerate_core::test::MAX_PARALLEL as usize;
-/// How often copies of greetings are looked for that were answered already.
-const ANSWER_AGAIN: Duration = Duration::from_millis(200);
-/// Copies of one stream's greeting that are looked at at once.
-const MOST_COPIES: usize = 16;
 
 #[cfg(test)]
 #[path = "udp_door_tests.rs"]

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket as StdUdpSocket};
 
 use linerate_core::test::{Protocol, TestSettings};
 
-use super::super::{Ear, Heard, LocalPoint, open_datagrams};
+use super::super::{Ear, Heard, LocalPoint, Met, open_datagrams};
 use super::*;
 
 #[cfg(target_os = "linux")]
