@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use std::net::Ipv4Addr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use linerate_tests::client;
 use linerate_tests::link::model::LinkModel;
@@ -80,10 +80,9 @@ fn streams_that_a_stock_server_may_or_may_not_know_are_named_in_time() {
     let link = TapLink::start(&first_lost([1, 1]));
     let server = Server::start_in(&link.far, Iperf3, &[]);
     let options = ["-u", "-P", "4", "-t", "1"];
-    let began = Instant::now();
     let client = client::start_in(&link.near, Linerate, FAR.v4, server.port(), &options);
     let client = client.wait(LIMIT).expect("it ends");
-    assert!(began.elapsed() < Duration::from_secs(7), "{:?}", began.elapsed());
+    assert!(client.took < Duration::from_secs(10), "{client}");
     let port = server.port();
     let words =
         format!("streams 1, 3: TCP works, but UDP port {port} answered only 2 of 4 streams");
@@ -121,12 +120,11 @@ fn a_stock_client_whose_greeting_is_lost_keeps_others_of_its_address_waiting_for
         |tool, words: &[&str]| client::start_in(&link.near, tool, FAR.v4, server.port(), words);
     let lost = start(Iperf3, &["-u", "-t", "1"]);
     std::thread::sleep(Duration::from_millis(500));
-    let began = Instant::now();
     let [own, stock] = [Linerate, Iperf3].map(|tool| start(tool, &["-u", "-t", "1", "-P", "2"]));
     let own = own.wait(LIMIT).expect("it ends");
-    assert!(own.code == Some(0) && began.elapsed() < Duration::from_secs(5), "{own}");
+    assert!(own.code == Some(0) && own.took < Duration::from_secs(6), "{own}");
     let stock = stock.wait(LIMIT).expect("it ends");
-    assert!(stock.code == Some(0) && began.elapsed() < Duration::from_secs(15), "{stock}");
+    assert!(stock.code == Some(0) && stock.took < Duration::from_secs(15), "{stock}");
     // It waits for its reply for half a minute, whatever its server says.
     drop(lost);
 }
@@ -178,10 +176,9 @@ fn stock_clients_at_half_loss_do_not_keep_a_linerate_client_waiting() {
         .map(|way| format!("-u -t 1 -P 2{way}"))
         .map(|line| start(Iperf3, &line.split(' ').collect::<Vec<_>>()))
         .collect();
-    let began = Instant::now();
     let own = start(Linerate, &["-u", "-P", "8", "-t", "1", "--bidir"]);
     let own = own.wait(LIMIT).expect("it ends");
-    assert!(own.code == Some(0) && began.elapsed() < Duration::from_secs(10), "{own}");
+    assert!(own.code == Some(0) && own.took < Duration::from_secs(10), "{own}");
     drop(stock);
 }
 
@@ -272,12 +269,11 @@ fn a_blocked_port_is_named_with_its_protocol() {
         let server = Server::start(tool, &[]);
         let relay = Relay::start(server.port(), datagrams);
         let options = ["-u", "-P", "2", "-t", "1", "--connect-timeout", "5000"];
-        let began = Instant::now();
         let ended =
             client::run(Linerate, "127.0.0.1", relay.port(), &options, LIMIT).expect("it ends");
         let text = format!("streams 1, 3: TCP works, but UDP port {} {words}", relay.port());
         assert!(ended.stderr.contains(&text) && ended.code == Some(2), "{tool}: {ended}");
-        assert!(began.elapsed() < Duration::from_secs(8), "{tool}: {:?}", began.elapsed());
+        assert!(ended.took < Duration::from_secs(10), "{tool}: {ended}");
     });
     let port = linerate_tests::server::free_port();
     let ended = client::run(Linerate, "127.0.0.1", port, &["-u"], LIMIT).expect("it ends");
