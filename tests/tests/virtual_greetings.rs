@@ -89,6 +89,24 @@ fn the_start_of_a_stock_server_proves_that_all_arrived_whatever_replies_are_lost
 }
 
 #[test]
+fn data_that_comes_before_any_reply_or_word_is_proof_enough_and_is_counted() {
+    for parallel in [1, 3] {
+        let lost_greetings = (1..=3).map(|reply| (End::Server, reply)).collect();
+        let mut setup = Setup { lost_greetings, ..once(Direction::Reverse, parallel) };
+        // The server's word that it starts takes its time; its data does not.
+        setup.control_latency_ns = 400_000_000;
+        setup.greetings = Some(NETWORK);
+        let pair = ran(setup);
+        check_complete(&pair, &format!("{parallel}"));
+        assert_eq!(pair.greetings.sent, [u64::from(parallel); 2]);
+        for stream in &pair.streams {
+            let first = stream.truth.taken.first();
+            assert_eq!(first, Some(&1), "what waited in the socket is counted");
+        }
+    }
+}
+
+#[test]
 fn of_several_lost_greetings_a_stock_server_is_told_none_again_and_the_streams_are_named() {
     let lost_greetings = vec![(End::Client, 2), (End::Client, 4)];
     let pair = ran(Setup { lost_greetings, ..once(Direction::Forward, 4) });

@@ -245,7 +245,7 @@ async fn the_reply_comes_from_the_address_that_was_called() {
 }
 
 #[tokio::test]
-async fn a_greeting_that_fell_into_the_gap_is_handed_back() {
+async fn greetings_that_fell_into_the_gap_are_handed_back() {
     let door = open();
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let local = SocketAddr::new(host, door.local().port());
@@ -254,12 +254,18 @@ async fn a_greeting_that_fell_into_the_gap_is_handed_back() {
         bind(&|domain| Socket::new(domain, Type::DGRAM, None), local, true, &sys::share_port)
             .unwrap();
     let (mine, foreign) = (client(local), client(local));
+    let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
+    let mut named = door.set_up_named(host, greeting.cookie, 1);
+    let stranger = client(local);
     mine.send(&greeting::HELLO).unwrap();
     foreign.send(&greeting::HELLO).unwrap();
+    stranger.send(&greeting.hello()).unwrap();
     stream.connect(&mine.local_addr().unwrap().into()).unwrap();
     door.shared.hand_back(&stream, mine.local_addr().unwrap(), local);
     let found = soon(set_up.next(&options())).await.unwrap();
     assert_eq!((found.peer(), found.local()), (foreign.local_addr().unwrap(), local));
+    let (_, found) = met(&mut named).await;
+    assert_eq!((found.peer(), found.local()), (stranger.local_addr().unwrap(), local));
 }
 
 #[tokio::test]
