@@ -1,123 +1,29 @@
-//! Where a client's connections come from: what is checked and taken before the first of them, the
-//! control connection, and the data streams one after the other as the session asks for them.
+//! A client's data streams, opened as the session asks: TCP and SCTP one after the other by tasks, UDP
+//! at once, with a greeting that is sent when the session says so and an ear on every socket.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::cookie::Cookie;
-use linerate_core::protocol::error_text;
 use linerate_core::protocol::greeting;
 use linerate_core::session::{Client as ClientExchange, Phase, SessionError, StreamEvent};
 use linerate_core::test::{Protocol, StreamId};
 use linerate_core::time::Instant;
-use socket2::{Domain, Socket, Type};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::config::ClientConfig;
-use crate::connect::{Pair, Target, connect, of_family, resolve};
 use crate::control::{Backend, MAX_STREAMS, TestSession};
-use crate::device;
 use crate::error::{Error, words};
 use crate::stream::{
-    DataFile, DataSocket, Ear, Heard, LocalPoint, LocalPorts, OwnOptions, SocketOptions,
-    connect_stream, open_datagrams,
+    DataFile, DataSocket, Ear, Heard, LocalPoint, LocalPorts, SocketOptions, connect_stream,
+    open_datagrams,
 };
-use crate::sys;
 
-/// A server that was reached, and what its test's data sockets will need.
-pub(crate) struct Reached {
-    pub(crate) control: TcpStream,
-    pub(crate) remote: SocketAddr,
-    pub(crate) own: OwnOptions,
-    pub(crate) ports: LocalPorts,
-}
-
-/// Connects to the server, once it is known that this machine can do what is asked of it.
-pub(crate) async fn reach(config: &ClientConfig) -> Result<Reached, Error> {
-    if let Some(name) = &config.congestion {
-        check_congestion(name)?;
-    }
-    if config.settings.protocol == Protocol::Sctp {
-        check_sctp()?;
-    }
-    device::check(config.bind_device.as_deref())?;
-    let own = OwnOptions {
-        device: config.bind_device.clone(),
-        send_timeout: config.send_timeout,
-        sctp_streams: config.sctp.streams,
-        sctp_addresses: sctp_addresses(config).await?,
-    };
-    let target = Target {
-        host: &config.host,
-        port: config.port,
-        bind: config.bind.as_deref(),
-        device: config.bind_device.as_deref(),
-        family: config.family,
-    };
-    let take = |pairs: &[Pair]| take_ports(config, &own, pairs);
-    let ((control, remote), ports) = connect(target, config.connect_timeout, take).await?;
-    Ok(Reached { control, remote, own, ports })
-}
-
-/// A congestion control that this system does not have would be replaced by another without a word.
-fn check_congestion(name: &str) -> Result<(), Error> {
-    let probe = Socket::new(Domain::IPV4, Type::STREAM, None)
-        .map_err(|error| Error::system("no socket", &error))?;
-    match sys::set_congestion(&probe, name) {
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
-            let text = error_text::text(error_number::SET_CONGESTION).unwrap_or_default();
-            Err(Error::Usage(format!("-C {name}: {text}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_sctp() -> Result<(), Error> {
-    let probe = sys::sctp_socket(Domain::IPV4).or_else(|_| sys::sctp_socket(Domain::IPV6));
-    probe.map(drop).map_err(|error| {
-        let text = error_text::text(error_number::NO_SCTP).unwrap_or_default();
-        Error::Usage(format!("--sctp: {text}: {}", words(&error)))
-    })
-}
-
-/// The addresses of `-X`.
-async fn sctp_addresses(config: &ClientConfig) -> Result<Vec<IpAddr>, Error> {
-    let mut addresses = Vec::new();
-    for name in &config.sctp.bind {
-        let failed = |error| Error::system(format!("-X {name}"), &error);
-        let found = of_family(name, resolve(name, 0).await.map_err(failed)?, config.family)?;
-        addresses.push(found[0].ip());
-    }
-    Ok(addresses)
-}
-
-/// The ports of `--cport`, at the addresses that a connection may start from.
-fn take_ports(
-    config: &ClientConfig,
-    own: &OwnOptions,
-    pairs: &[Pair],
-) -> Result<LocalPorts, Error> {
-    let Some(first) = config.client_port else { return Ok(LocalPorts::default()) };
-    let options = SocketOptions::new(&config.settings, None).with_own(own.clone());
-    let start = |&(remote, local): &Pair| local.unwrap_or_else(|| anywhere(remote));
-    let addresses: Vec<_> = pairs.iter().map(start).collect();
-    LocalPorts::take(first, config.settings.stream_count(), &addresses, &options)
-}
-
-/// Every address of this machine, in the family of `remote`.
-fn anywhere(remote: SocketAddr) -> SocketAddr {
-    match remote {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    }
-}
-
-/// Opens the client's streams, one after the other as the session asks.
+/// Opens the client's streams as the session asks.
 pub(crate) struct Dialler<'a> {
     config: &'a ClientConfig,
     remote: SocketAddr,

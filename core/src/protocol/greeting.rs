@@ -42,8 +42,7 @@ pub fn is_no_data(beginning: &[u8]) -> bool {
 /// | 9–10 | place of the stream in the order of creation, from 0, big-endian |
 /// | 11–47 | the test's cookie, as it opened the control connection |
 ///
-/// A data datagram has microseconds below a million where the first word's second half stands, so
-/// none begins like this.
+/// Bytes 4–7 of data are microseconds, below a million, so that none begins like this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NamedGreeting {
