@@ -158,6 +158,7 @@ const fn session_exit_code(error: &SessionError) -> ExitCode {
             }
         }
         SessionError::NotAllowed(_) => ExitCode::Refused,
+        SessionError::Unanswered => ExitCode::Connect,
         SessionError::Peer(_)
         | SessionError::ControlClosed(_)
         | SessionError::TimedOut(_)

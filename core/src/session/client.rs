@@ -182,7 +182,11 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     }
 
     fn on_timeout(&mut self, shared: &mut Shared<N>, _now: Instant, timer: Timer) {
-        self.fail(shared, SessionError::TimedOut(timer));
+        let error = match (timer, shared.phase) {
+            (Timer::Step, Phase::Greeting) => SessionError::Unanswered,
+            _ => SessionError::TimedOut(timer),
+        };
+        self.fail(shared, error);
     }
 
     fn extension(&self) -> Option<Offer> {

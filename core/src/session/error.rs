@@ -34,6 +34,8 @@ pub enum SessionError {
     Peer(PeerError),
     /// The control connection closed while something was expected on it.
     ControlClosed(Phase),
+    /// The other side took the connection and never said a word: it is no such server.
+    Unanswered,
     /// Nothing came in time.
     TimedOut(Timer),
     /// All data streams broke before the end; what they moved is measured and exchanged.
@@ -126,6 +128,10 @@ impl fmt::Display for SessionError {
             }
             // iperf3's words, which scripts look for.
             Self::TimedOut(Timer::Silence) => Timer::Silence.fmt(f),
+            Self::Unanswered => f.write_str(
+                "the other side took the connection and said nothing (ensure that it is iperf3 or \
+                 linerate, not iperf 2)",
+            ),
             Self::TimedOut(timer) => write!(f, "timed out: {timer}"),
             Self::StreamsLost => f.write_str("all data streams broke before the end of the test"),
             Self::File { id, .. } => write!(f, "the file of stream {} failed", id.number()),

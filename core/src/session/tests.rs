@@ -342,7 +342,7 @@ fn a_silent_server_is_given_up_in_time() {
     pair.client.handle_timeout(at);
     let actions: Vec<_> = core::iter::from_fn(|| pair.client.poll_action()).collect();
     assert_eq!(actions, [Action::CloseStreams, Action::CloseControl]);
-    let error = SessionError::TimedOut(Timer::Step);
+    let error = SessionError::Unanswered;
     assert_eq!(pair.client.poll_event(), Some(Event::Finished(Ending::Failed(error))));
     assert_eq!(pair.client.poll_control(), None, "no goodbye to a server that said nothing");
 }
