@@ -143,7 +143,8 @@ pub(in crate::cli) struct ClientArgs {
     pub(in crate::cli) title: Option<String>,
 
     /// Keep this text with the results of both ends
-    #[arg(long, value_name = "TEXT")]
+    // What iperf3 takes for it; --explain would make these beginnings ambiguous.
+    #[arg(long, value_name = "TEXT", aliases = ["e", "ex"])]
     pub(in crate::cli) extra_data: Option<String>,
 
     /// Show the server's own output, too

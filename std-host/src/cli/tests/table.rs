@@ -149,6 +149,33 @@ fn the_table_leaves_no_option_out() {
     }
 }
 
+/// What this command has beside iperf3's options makes none of their beginnings ambiguous.
+#[test]
+fn every_beginning_that_iperf3_takes_is_taken() {
+    let spellings = || TABLE.iter().flat_map(|(spellings, ..)| *spellings);
+    let long = |spelling: &'static str| spelling.split([' ', '=']).next()?.strip_prefix("--");
+    let mut names: Vec<_> = spellings().filter_map(|&spelling| long(spelling)).collect();
+    names.retain(|name| *name != "json-stream-full");
+    names.extend(["server", "client", "version", "help"]);
+    names.sort_unstable();
+    names.dedup();
+    for (spellings, side, beside) in TABLE {
+        let role = if *side == Server { "-s" } else { "-c host" };
+        for &spelling in *spellings {
+            let Some(name) = long(spelling).filter(|name| names.contains(name)) else { continue };
+            for end in 1..name.len() {
+                let cut = &name[..end];
+                if names.iter().filter(|name| name.starts_with(cut)).count() > 1 {
+                    continue;
+                }
+                let [whole, cut] = [spelling, &spelling.replacen(name, cut, 1)]
+                    .map(|option| parse_line(&format!("linerate {role} {option} {beside}")));
+                assert_eq!(cut, whole, "{spelling} {end}");
+            }
+        }
+    }
+}
+
 #[test]
 fn any_unique_beginning_of_a_long_option_is_enough() {
     for line in ["-c host --rev", "-c host --par 4", "-s --one", "-c host --len 1K", "-s --verb"] {
