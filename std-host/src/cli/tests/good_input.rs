@@ -249,7 +249,7 @@ fn each_server_option_changes_what_it_is_for() {
         }),
         ("-A 3", |s| s.affinity = Some(3)),
         ("-F a.iso", |s| s.file = Some("a.iso".into())),
-        ("-m", |_| ()),
+        ("-m --cport 5300", |_| ()),
         ("-X 192.0.2.7 -X 192.0.2.8", |s| {
             s.sctp_bind = vec!["192.0.2.7".into(), "192.0.2.8".into()];
         }),

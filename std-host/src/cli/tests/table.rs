@@ -62,7 +62,7 @@ const TABLE: &[(&[&str], Side, &str)] = &[
     (&["-k 1", "-k1M", "--blockcount 1K", "--blockcount=1t"], Client, ""),
     (&["-l 1", "-l1M", "--length 0", "--length=8K"], Client, ""),
     (&["-l 16", "--length=65507"], Client, "-u"),
-    (&["--cport 1", "--cport=65535"], Client, ""),
+    (&["--cport 1", "--cport=65535"], Both, ""),
     (&["-P 1", "-P128", "--parallel 4", "--parallel=4"], Client, ""),
     (&["-R", "--reverse"], Client, ""),
     (&["--bidir"], Client, ""),
