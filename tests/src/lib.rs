@@ -7,6 +7,7 @@
 //! | [`tool`] | which program is meant, and where it is |
 //! | [`process`] | a child that is always collected: output, time limit, signals by its id |
 //! | [`server`], [`client`] | the two roles of a test |
+//! | [`journal`] | a server whose log is read while it runs |
 //! | [`case`] | a client's command line, and what it asks for |
 //! | [`check`] | both documents of one test held against each other |
 //! | [`pair`] | one case between two tools, checked |
@@ -32,6 +33,7 @@ pub mod check;
 pub mod client;
 pub mod folder;
 pub mod fuzzing;
+pub mod journal;
 pub mod json;
 pub mod link;
 #[cfg(target_os = "linux")]

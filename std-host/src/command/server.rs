@@ -103,7 +103,8 @@ async fn serve(
     server.run(Arc::new(Tests(log.clone())), &cancel).await;
     stopping.abort();
     let is_told = log.told_of_interrupt.load(Ordering::Relaxed);
-    if cancel.is_cancelled() && !is_told {
+    let is_logged = log.journal.is_some() && !log.output.is_json();
+    if cancel.is_cancelled() && !is_told && !is_logged {
         tell_failure(&log.console, &log.output, &cancel.error(), End::Server);
     }
     let why = cancel.is_cancelled().then(|| cancel.error().to_string());

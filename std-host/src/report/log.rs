@@ -13,7 +13,7 @@ use linerate_core::session::SessionError;
 use linerate_core::test::{Direction, End, Role, TestSettings};
 use serde_json::{Map, Value};
 
-use super::{Connection, Progress, TestEnd};
+use super::{Connection, Progress, TestEnd, message};
 use crate::auth::Guest;
 use crate::error::Error;
 
@@ -102,6 +102,7 @@ pub struct TestLog {
     settings: Option<TestSettings>,
     user: Option<String>,
     began: bool,
+    concurrent_tests: u32,
 }
 
 impl TestLog {
@@ -128,6 +129,9 @@ impl TestLog {
                 self.began = true;
                 self.settings = Some(start.settings);
                 return Some(self.line("begin"));
+            }
+            Progress::Interval(interval) => {
+                self.concurrent_tests = self.concurrent_tests.max(interval.concurrent_tests);
             }
             Progress::Ended(end) => return Some(self.end(end)),
             _ => {}
@@ -167,11 +171,12 @@ impl TestLog {
                 .with("received_bytes", received)
                 .with("sent_bytes", sent)
                 .with("bits_per_second", rate.unwrap_or(u64::MAX))
-                .with("seconds", (nanos / 1_000_000) as f64 / 1000.0);
+                .with("seconds", (nanos / 1_000_000) as f64 / 1000.0)
+                .with("concurrent_tests", self.concurrent_tests);
         }
         let Some(error) = &end.error else { return line.with("outcome", "complete") };
         let (outcome, by) = self.verdict(error);
-        let reason = error.to_string();
+        let reason = message::error_text(error, End::Server);
         line.with("outcome", outcome).with("by", by).with("reason", reason)
     }
 

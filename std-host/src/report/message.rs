@@ -70,7 +70,8 @@ pub fn warning_text(warning: &Warning) -> String {
     }
 }
 
-fn error_text(error: &Error, end: End) -> String {
+/// What went wrong, in the words of the end that it happened to.
+pub(super) fn error_text(error: &Error, end: End) -> String {
     match error {
         Error::Interrupted { by } => {
             let terminated = SessionError::Terminated(end);
