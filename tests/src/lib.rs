@@ -11,6 +11,7 @@
 //! | [`case`] | a client's command line, and what it asks for |
 //! | [`check`] | both documents of one test held against each other |
 //! | [`pair`] | one case between two tools, checked |
+//! | [`footprint`] | what a process holds of its system |
 //! | [`json`], [`text`] | what both tools print, made comparable |
 //! | [`scratch`] | a folder for the files of a test |
 //! | [`both`] | the same test by each tool with itself |
@@ -32,6 +33,7 @@ pub mod case;
 pub mod check;
 pub mod client;
 pub mod folder;
+pub mod footprint;
 pub mod fuzzing;
 pub mod journal;
 pub mod json;
