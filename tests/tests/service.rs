@@ -196,6 +196,25 @@ fn first_child(process: u32) -> String {
     children.expect("the system tells").split_whitespace().next().expect("one").to_owned()
 }
 
+/// The unit file of a service, held against what the server does and, where systemd is, against it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_unit_file_is_one_that_systemd_takes() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../std-host/dist/linerate.service");
+    let unit = std::fs::read_to_string(path).expect("it is there");
+    for line in ["Type=notify", "ExecStart=/usr/bin/linerate -s", "WatchdogSec=30s"] {
+        assert!(unit.lines().any(|l| l == line), "{line}");
+    }
+    let scratch = Scratch::new();
+    let copy = scratch.file("linerate.service");
+    let program = Tool::Linerate.command().get_program().to_string_lossy().into_owned();
+    std::fs::write(&copy, unit.replace("/usr/bin/linerate", &program)).expect("it is writable");
+    let verify = std::process::Command::new("systemd-analyze").arg("verify").arg(&copy).output();
+    let Ok(verified) = verify else { return eprintln!("there is no systemd to ask") };
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    assert!(verified.status.success() && said.is_empty(), "{said}");
+}
+
 fn run(port: u16, options: &[&str]) -> linerate_tests::process::Ended {
     client::run(Tool::Linerate, "127.0.0.1", port, options, SOON).expect("a short test")
 }

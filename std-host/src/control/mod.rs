@@ -87,6 +87,9 @@ pub(crate) trait Backend {
     /// The test's clock runs.
     fn on_started(&mut self) {}
 
+    /// The session is over; its connections are still to be closed.
+    fn on_over(&mut self) {}
+
     /// The file behind this end's data.
     fn file(&self) -> Option<&DataFile> {
         None
@@ -193,6 +196,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 }
             }
         }
+        self.backend.on_over();
         let streams = self.streams.take();
         self.connection.close(self.session.as_mut()).await;
         close(streams).await;

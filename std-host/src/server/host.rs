@@ -253,6 +253,12 @@ impl Backend for Host<'_> {
         }
     }
 
+    fn on_over(&mut self) {
+        if let Some(place) = &self.place {
+            place.set_over();
+        }
+    }
+
     fn file(&self) -> Option<&DataFile> {
         self.file.as_ref()
     }

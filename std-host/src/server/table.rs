@@ -91,6 +91,14 @@ impl Place {
         }
     }
 
+    /// The test does nothing more; connections with its cookie still come too late.
+    pub(super) fn set_over(&self) {
+        if let Some(test) = lock(&self.tests).get_mut(&self.cookie) {
+            test.streams = None;
+            test.is_running = false;
+        }
+    }
+
     /// Other tests whose clock runs.
     pub(super) fn others_running(&self) -> u32 {
         let tests = lock(&self.tests);

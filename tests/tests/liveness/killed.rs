@@ -10,6 +10,8 @@ use linerate_tests::rows::run_all;
 use linerate_tests::script::{Peer, Step, frame, honest_client};
 use linerate_tests::tool::Tool;
 
+use super::silent::is_alone;
+
 /// How many steps of an honest client are done, what the server says then, and the outcome.
 const STEPS: [(usize, &str, &str); 9] = [
     (1, "waiting for the parameters", "lost"),
@@ -130,22 +132,6 @@ fn vanish(server: &LoggedServer, steps: &[Step]) {
         // What was sent has to be counted before the end of the client can overtake it.
         std::thread::sleep(Duration::from_millis(200));
     }
-}
-
-/// A test right after it is served, and no other runs beside it.
-fn is_alone(server: &LoggedServer) {
-    let limit = Duration::from_secs(10);
-    let from = server.lines().len();
-    let options = ["-n", "64K"];
-    let ended = client::run(Tool::Linerate, "127.0.0.1", server.port(), &options, limit);
-    let ended = ended.expect("a test as any other");
-    assert_eq!(ended.code, Some(0), "{ended}");
-    let (end, _) = server.await_event("end", from, AT_ONCE).expect("as any other");
-    assert_eq!(
-        (&end["outcome"], &end["concurrent_tests"]),
-        (&"complete".into(), &0.into()),
-        "{end}"
-    );
 }
 
 /// Until a place is free: the client's system closes its connections with the process, and a farewell
