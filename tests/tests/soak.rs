@@ -83,6 +83,39 @@ fn a_server_holds_no_more_after_many_tests_than_after_the_first() {
     assert_eq!(ended.code, Some(0), "{ended}");
 }
 
+#[test]
+fn many_interrupted_tests_of_many_streams_leave_nothing_behind() {
+    let server = Server::start(Linerate, &[]);
+    let rounds = if std::env::var_os("LINERATE_LONG").is_some() { 40 } else { 4 };
+    let mut samples = Vec::new();
+    for round in 0..rounds {
+        let clients = ["-P 10", "-P 10 --bidir", "-P 10 -R", "-u -P 10 -b 1M", "-P 10 --bidir"];
+        let mut clients: Vec<_> = clients
+            .iter()
+            .enumerate()
+            .map(|(index, options)| {
+                let tool = if index == 4 && Iperf3.is_here() { Iperf3 } else { Linerate };
+                let options = format!("-t 30 -b 1M {options}");
+                let options: Vec<_> = options.split(' ').collect();
+                client::start(tool, "127.0.0.1", server.port(), &options)
+            })
+            .collect();
+        // Some are in their set-up by then, others run.
+        std::thread::sleep(Duration::from_millis(100 + 150 * (round % 4)));
+        clients.iter_mut().for_each(|client| client.signal("INT"));
+        for client in clients {
+            client.wait(LIMIT).expect("it was interrupted");
+        }
+        take(&TURNS[0], server.port());
+        samples.push(Footprint::of(server.id()));
+    }
+    // The first round has what an allocator keeps for so many threads at once.
+    let growth = samples[1].growth(&samples[samples.len() - 1]);
+    assert!(growth.is_empty(), "{growth:?}");
+    let ended = server.stop("INT").expect("it ends");
+    assert_eq!(ended.code, Some(0), "{ended}");
+}
+
 fn take(turn: &Turn, port: u16) {
     match turn {
         Turn::Test(Iperf3, _) if !Iperf3.is_here() => {}

@@ -103,8 +103,7 @@ async fn serve(
     server.run(Arc::new(Tests(log.clone())), &cancel).await;
     stopping.abort();
     let is_told = log.told_of_interrupt.load(Ordering::Relaxed);
-    let is_logged = log.journal.is_some() && !log.output.is_json();
-    if cancel.is_cancelled() && !is_told && !is_logged {
+    if cancel.is_cancelled() && !is_told {
         tell_failure(&log.console, &log.output, &cancel.error(), End::Server);
     }
     let why = cancel.is_cancelled().then(|| cancel.error().to_string());
@@ -275,7 +274,7 @@ impl Printer {
         if matches!(error, Error::Interrupted { .. }) {
             log.told_of_interrupt.store(true, Ordering::Relaxed);
         }
-        if report.is_text() && log.journal.is_none() {
+        if report.is_text() {
             let number = if *is_numbered { format!("#{test_number} ") } else { String::new() };
             let line = error_line(&log.output.program, error, End::Server);
             let tells_whose = is_turned_down(error) && !is_plain(&log.output);
