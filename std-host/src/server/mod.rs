@@ -41,43 +41,21 @@ pub struct Server {
     listener: TcpListener,
     /// Connections to the SCTP port, while it is open.
     of_sctp: mpsc::Receiver<(TcpStream, SocketAddr)>,
-    asks: mpsc::Receiver<Ask>,
-    asker: mpsc::Sender<Ask>,
+    asks: mpsc::Receiver<oneshot::Sender<()>>,
+    handle: ServerHandle,
     shared: Arc<Shared>,
 }
 
 /// Reaches a server while it runs. Clones reach the same one.
 #[derive(Debug, Clone)]
-pub struct ServerHandle(mpsc::Sender<Ask>);
-
-/// What is asked of a running server.
-enum Ask {
-    Sign(oneshot::Sender<()>),
-    Reload(Box<dyn FnOnce(&mut ServerConfig) + Send>),
-}
-
-impl std::fmt::Debug for Ask {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Sign(_) => "Sign",
-            Self::Reload(_) => "Reload",
-        })
-    }
-}
+pub struct ServerHandle(mpsc::Sender<oneshot::Sender<()>>);
 
 impl ServerHandle {
     /// Returns once the server has given a sign of life, from the task that takes its connections.
     /// `false` if it does not run any more.
     pub async fn gives_sign(&self) -> bool {
         let (sender, sign) = oneshot::channel();
-        self.0.send(Ask::Sign(sender)).await.is_ok() && sign.await.is_ok()
-    }
-
-    /// Changes what later tests are judged by: the limits, the time-outs, the length of the report
-    /// intervals. Running tests go on as they began; ports, files and logins stay as they were opened.
-    /// `false` if the server does not run any more.
-    pub async fn reload(&self, change: impl FnOnce(&mut ServerConfig) + Send + 'static) -> bool {
-        self.0.send(Ask::Reload(Box::new(change))).await.is_ok()
+        self.0.send(sender).await.is_ok() && sign.await.is_ok()
     }
 }
 
@@ -165,12 +143,13 @@ impl Server {
         let (file, affinity) = (config.file.clone(), config.affinity);
         let shared = Arc::new(Shared { table, udp, sctp, own, control, file, affinity, gate });
         let (asker, asks) = mpsc::channel(MOST_ASKS);
-        Ok(Self { config, listener, of_sctp, asks, asker, shared })
+        let handle = ServerHandle(asker);
+        Ok(Self { config, listener, of_sctp, asks, handle, shared })
     }
 
     /// What reaches this server while it runs.
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle(self.asker.clone())
+        self.handle.clone()
     }
 
     /// The port that is open, which the system chose if the configuration says 0.
@@ -182,7 +161,7 @@ impl Server {
     /// to serve; then also until the idle time-out if no test comes, to which failed attempts are
     /// none. Running tests are ended with a summary and their clients told.
     pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
-        let Self { config, listener, mut of_sctp, mut asks, asker: _asker, shared } = self;
+        let Self { config, listener, mut of_sctp, mut asks, handle: _reachable, shared } = self;
         let mut greetings = Greetings::new();
         // A server that goes on has nothing to do when it is idle.
         let idle_timeout = config.idle_timeout.filter(|_| config.one_off);
@@ -212,7 +191,10 @@ impl Server {
                     Ok(visitor) => hosted.take_in(visitor, peer, cancel),
                     Err(why) => hosted.tests.turned_away(peer, why),
                 },
-                Some(ask) = asks.recv() => hosted.on_ask(ask),
+                Some(ask) = asks.recv() => {
+                    // Who asked may have given up.
+                    let _ = ask.send(());
+                }
                 Some(ended) = hosted.running.join_next() => {
                     let was_accepted = ended.unwrap_or(false);
                     if hosted.config.one_off && was_accepted {
@@ -242,17 +224,6 @@ struct Hosted {
 }
 
 impl Hosted {
-    fn on_ask(&mut self, ask: Ask) {
-        match ask {
-            Ask::Sign(sender) => {
-                // Who asked may have given up.
-                let _ = sender.send(());
-            }
-            // Running tests keep the one they began with.
-            Ask::Reload(change) => change(Arc::make_mut(&mut self.config)),
-        }
-    }
-
     /// Brings a connection that said its cookie where it belongs.
     fn take_in(&mut self, greeted: Greeted, peer: SocketAddr, cancel: &Cancel) {
         let Greeted { stream, cookie, order } = greeted;
