@@ -1,11 +1,13 @@
 //! A server that nobody watches: its log lines, what it tells systemd, its life as process 1 of a
 //! container, and what each signal does to it.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use linerate_tests::client;
 use linerate_tests::journal::LoggedServer;
 use linerate_tests::scratch::Scratch;
+use linerate_tests::script::{Peer, honest_client};
 use linerate_tests::server::Server;
 use linerate_tests::tool::Tool;
 use serde_json::Value;
@@ -113,6 +115,30 @@ fn signals_end_a_running_test_with_its_result_in_time_and_the_second_at_once() {
             assert!(end["received_bytes"].as_u64() > Some(0), "{end}");
         }
     }
+}
+
+#[test]
+fn clients_that_do_not_answer_keep_no_server_from_ending() {
+    let mut server = LoggedServer::start(&[]);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()));
+    let peers: Vec<_> = [0, 1, 4, 8, 10]
+        .into_iter()
+        .map(|steps| {
+            let mut peer = Peer::connect(address).expect("the server listens");
+            peer.follow(&honest_client()[..steps]).expect("an honest exchange so far");
+            peer
+        })
+        .collect();
+    let began = Instant::now();
+    server.server.signal("TERM");
+    while server.server.is_running() {
+        assert!(began.elapsed() < Duration::from_secs(6), "{}", server.text());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let lines = server.lines();
+    let ends = lines.iter().filter(|line| line["outcome"] == "interrupted").count();
+    assert_eq!(ends, 4, "all but the one that never was a client: {}", server.text());
+    drop(peers);
 }
 
 #[cfg(unix)]
