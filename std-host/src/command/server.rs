@@ -75,7 +75,7 @@ async fn serve(
     readiness: Option<Readiness>,
 ) -> Result<(), Error> {
     let cancel = Cancel::new();
-    signals::listen(&cancel, ExitCode::Success, pid_file);
+    signals::listen(&cancel, ExitCode::Success, pid_file, None);
     let one_off = config.one_off;
     let server = Server::bind(config).await?;
     let journal = Journal::open(&output, readiness.is_some(), &console);

@@ -1,7 +1,7 @@
 //! Signals: the first one ends what runs with a summary, the second one at once. A hangup ends it, too,
 //! unless there is something to read anew.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use linerate::error::ExitCode;
 use linerate::observe::Cancel;
@@ -9,36 +9,27 @@ use linerate::process::PidFile;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a hangup means: the end, like other signals, or that something is to be read anew.
-#[derive(Clone, Default)]
-pub(super) struct Hangup(Arc<OnceLock<Reread>>);
-
-type Reread = Box<dyn Fn() + Send + Sync>;
-
-impl Hangup {
-    #[allow(dead_code, reason = "for a server with a file of limits")]
-    /// Lets a hangup do this from here on, and nothing else.
-    pub(super) fn rereads(&self, reread: impl Fn() + Send + Sync + 'static) {
-        // What was set first stays.
-        let _ = self.0.set(Box::new(reread));
-    }
-}
+/// Does what a hangup asks for.
+pub(super) type Reread = Box<dyn Fn() + Send + Sync>;
 
 /// Throws `cancel` at the first signal to stop; exits with `at_once` at the second, without the pid
 /// file.
-pub(super) fn listen(cancel: &Cancel, at_once: ExitCode, pid_file: Option<Arc<PidFile>>) -> Hangup {
-    let hangup = Hangup::default();
+pub(super) fn listen(
+    cancel: &Cancel,
+    at_once: ExitCode,
+    pid_file: Option<Arc<PidFile>>,
+    reread: Option<Reread>,
+) {
     // Without handlers the system ends the process by itself, which is what is left.
-    let Ok(mut signals) = Signals::new() else { return hangup };
-    let (cancel, on_hangup) = (cancel.clone(), hangup.clone());
+    let Ok(mut signals) = Signals::new() else { return };
+    let cancel = cancel.clone();
     tokio::spawn(async move {
-        let signal = signals.next_to_stop(&on_hangup).await;
+        let signal = signals.next_to_stop(reread.as_deref()).await;
         cancel.cancel_by(&format!("signal {signal}"));
-        signals.next_to_stop(&on_hangup).await;
+        signals.next_to_stop(reread.as_deref()).await;
         pid_file.iter().for_each(|file| file.remove());
         std::process::exit(at_once as i32);
     });
-    hangup
 }
 
 /// Does something that must not be torn off by an interrupt, which is lost meanwhile.
@@ -64,9 +55,9 @@ pub(super) fn without_interrupt<T>(work: impl FnOnce() -> T) -> std::io::Result<
 
 impl Signals {
     /// The next one that asks to stop.
-    async fn next_to_stop(&mut self, hangup: &Hangup) -> &'static str {
+    async fn next_to_stop(&mut self, reread: Option<&(dyn Fn() + Send + Sync)>) -> &'static str {
         loop {
-            match (self.next().await, hangup.0.get()) {
+            match (self.next().await, reread) {
                 (HANGUP, Some(reread)) => reread(),
                 (signal, _) => return signal,
             }
