@@ -115,7 +115,10 @@ pub(crate) struct Driver<'a, B: Backend> {
     backend: B,
     connection: Connection,
     clock: Clock,
+    /// Without a bound of its own, yet short: a server's has each agreed stream once and one answer to
+    /// each of its questions, a client's one outcome a stream.
     inputs: mpsc::UnboundedReceiver<B::Input>,
+    /// Likewise: each kind of news comes once a stream.
     stream_news: mpsc::UnboundedReceiver<News>,
     stream_news_sender: mpsc::UnboundedSender<News>,
     sockets: Vec<DataSocket>,
