@@ -52,6 +52,24 @@ fn scripted_client_that_vanishes_at_any_step_frees_its_place_at_once() {
     assert_eq!((&end["outcome"], &end["received_bytes"]), (&"lost".into(), &4096.into()), "{end}");
 }
 
+/// UDP set-up is one at a time for each address: who is gone must not hold it.
+#[test]
+fn client_that_vanishes_in_udp_set_up_locks_nobody_out() {
+    let server = LoggedServer::start(&[]);
+    let from = server.lines().len();
+    let mut steps = honest_client()[..4].to_vec();
+    steps[2] = frame(
+        r#"{"udp":true,"omit":0,"time":9,"num":0,"blockcount":0,"parallel":3,"len":1000,"bandwidth":1000000,"client_version":"3.12"}"#,
+    );
+    vanish(&server, &steps);
+    let (end, _) = server.await_event("end", from, AT_ONCE).expect("an end");
+    assert_eq!((&end["outcome"], &end["by"]), (&"lost".into(), &"client".into()), "{end}");
+    let options = ["-u", "-n", "64K", "-l", "1000", "-b", "50M", "-P", "2"];
+    let ended = client::run(Tool::Linerate, "127.0.0.1", server.port(), &options, AT_ONCE);
+    let ended = ended.expect("set up at once");
+    assert_eq!(ended.code, Some(0), "{ended}");
+}
+
 #[test]
 fn connections_that_never_become_a_client_are_logged_with_their_reason() {
     let server = LoggedServer::start(&[]);
