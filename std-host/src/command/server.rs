@@ -101,7 +101,12 @@ async fn serve(
     }
     let stopping = tokio::spawn(log.clone().stopping(supervisor));
     server.run(Arc::new(Tests(log.clone())), &cancel).await;
-    stopping.abort();
+    if cancel.is_cancelled() {
+        // It has nothing more to wait for; an idle server has been faster.
+        let _ = stopping.await;
+    } else {
+        stopping.abort();
+    }
     let is_told = log.told_of_interrupt.load(Ordering::Relaxed);
     if cancel.is_cancelled() && !is_told {
         tell_failure(&log.console, &log.output, &cancel.error(), End::Server);
