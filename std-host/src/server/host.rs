@@ -17,10 +17,11 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use super::Shared;
 use super::input::Input;
 use super::policy::session_config;
 use super::table::Place;
-use super::{ObserveTests, Shared};
+use crate::auth::Guest;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
@@ -46,7 +47,6 @@ pub(super) async fn host(
     visitor: Visitor,
     config: &ServerConfig,
     shared: &Arc<Shared>,
-    tests: &dyn ObserveTests,
     observer: &mut dyn Observer,
     cancel: &Cancel,
 ) -> bool {
@@ -74,7 +74,7 @@ pub(super) async fn host(
         cookie,
         peer,
         shared: shared.clone(),
-        tests,
+        guest: None,
         sender,
         options: None,
         place: None,
@@ -100,7 +100,8 @@ struct Host<'a> {
     cookie: Cookie,
     peer: SocketAddr,
     shared: Arc<Shared>,
-    tests: &'a dyn ObserveTests,
+    /// Who has just logged in.
+    guest: Option<Guest>,
     sender: mpsc::UnboundedSender<Input>,
     options: Option<SocketOptions>,
     place: Option<Place>,
@@ -135,7 +136,10 @@ impl Host<'_> {
             return;
         }
         let is_stream = settings.protocol.is_stream();
-        self.place = self.shared.table.enter(self.cookie, is_stream.then(|| self.sender.clone()));
+        self.place = {
+            let streams = is_stream.then(|| (self.sender.clone(), settings.stream_count()));
+            self.shared.table.enter(self.cookie, streams)
+        };
         self.options = Some(options.clone());
         if is_stream || self.place.is_none() {
             // The test's own receiver lives as long as the test.
@@ -198,7 +202,7 @@ impl Backend for Host<'_> {
                 return Err(error);
             }
             (Input::Judged(Ok(guest)), _) => {
-                self.tests.logged_in(self.peer, &guest);
+                self.guest = Some(guest);
                 self.make_room(session);
             }
             (Input::Judged(Err(refusal)), _) => {
@@ -239,9 +243,19 @@ impl Backend for Host<'_> {
         connection.extra_data = session.text().extra_data().map(str::to_owned);
     }
 
+    fn take_guest(&mut self) -> Option<Guest> {
+        self.guest.take()
+    }
+
     fn on_started(&mut self) {
         if let Some(place) = &self.place {
             place.set_running();
+        }
+    }
+
+    fn on_over(&mut self) {
+        if let Some(place) = &self.place {
+            place.set_over();
         }
     }
 
