@@ -55,6 +55,7 @@ mod dial;
 pub mod error;
 pub mod observe;
 pub mod process;
+mod reach;
 pub mod report;
 pub mod server;
 pub mod service;

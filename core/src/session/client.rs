@@ -6,6 +6,7 @@ use core::time::Duration;
 use heapless::Vec;
 
 use super::documents::{OwnResults, SessionDocuments};
+use super::greeter::Greeter;
 use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
 use super::shared::{Parting, Shared};
@@ -50,8 +51,11 @@ pub struct Client<'a, const N: usize> {
     text: ClientText<'a>,
     client_version: &'a str,
     offer: Option<Offer>,
-    accepted: Option<Offer>,
-    opened: usize,
+    pub(super) accepted: Option<Offer>,
+    pub(super) opened: usize,
+    pub(super) cookie: Cookie,
+    /// Of a UDP test, from the server's request for streams on.
+    pub(super) greeter: Option<Greeter<N>>,
     /// The server has started the test, maybe while streams were still being reported connected.
     start_seen: bool,
     /// The server has said something positive, so that it understands a goodbye.
@@ -90,6 +94,8 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             offer: config.offer,
             accepted: None,
             opened: 0,
+            cookie,
+            greeter: None,
             start_seen: false,
             heard: false,
             reading: Reading::Code,
@@ -165,6 +171,7 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     ) {
         match (shared.phase, event) {
             (Phase::Streams, StreamEvent::Connected) => self.on_connected(shared, now, id),
+            (Phase::Streams, StreamEvent::Refused) => self.on_refused(shared, now, id),
             (Phase::Streams | Phase::Starting, StreamEvent::Failed { code }) => {
                 self.fail(shared, SessionError::Stream { id, code });
             }
@@ -175,13 +182,20 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
         }
     }
 
+    fn poll_action(&mut self, shared: &Shared<N>) -> Option<Action> {
+        self.poll_greeting(shared)
+    }
+
     fn on_measured(&mut self, shared: &mut Shared<N>, now: Instant) {
         shared.phase = Phase::Ending;
         shared.send(ControlCode::TestEnd);
         shared.await_step(now);
     }
 
-    fn on_timeout(&mut self, shared: &mut Shared<N>, _now: Instant, timer: Timer) {
+    fn on_timeout(&mut self, shared: &mut Shared<N>, now: Instant, timer: Timer) {
+        if self.on_greeting_timer(shared, now, timer) {
+            return;
+        }
         let error = match (timer, shared.phase) {
             (Timer::Step, Phase::Greeting) => SessionError::Unanswered,
             _ => SessionError::TimedOut(timer),
@@ -245,13 +259,13 @@ impl<const N: usize> Client<'_, N> {
             }
             Phase::Streams => {
                 shared.timers.disarm(Timer::Step);
-                shared.timers.arm(Timer::Streams, now.plus_nanos(shared.deadlines.streams_ns));
-                self.open_next(shared);
+                self.begin_streams(shared, now);
             }
             // The start of the test waits until this end, too, knows all streams to be connected.
-            Phase::Starting => return,
+            Phase::Starting => return self.on_start_told(shared, now),
             Phase::Running => {
                 self.start_seen = true;
+                self.on_start_told(shared, now);
                 return self.start_if_ready(shared, now);
             }
             Phase::Results => {
@@ -269,26 +283,7 @@ impl<const N: usize> Client<'_, N> {
         shared.phase = next;
     }
 
-    fn open_next(&mut self, shared: &mut Shared<N>) {
-        let role = shared.settings.role(End::Client, self.opened);
-        shared.act(Action::OpenStream(StreamId::from_index(self.opened), role));
-    }
-
-    fn on_connected(&mut self, shared: &mut Shared<N>, now: Instant, id: StreamId) {
-        if id.index() != self.opened {
-            return;
-        }
-        self.opened += 1;
-        if self.opened < shared.settings.stream_count() {
-            return self.open_next(shared);
-        }
-        shared.timers.disarm(Timer::Streams);
-        shared.await_step(now);
-        shared.phase = Phase::Starting;
-        self.start_if_ready(shared, now);
-    }
-
-    fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
+    pub(super) fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
         if self.start_seen && shared.phase == Phase::Starting {
             shared.start(now);
             shared.await_amount(shared.measured_from(), self.accepted.is_none());
@@ -325,7 +320,7 @@ impl<const N: usize> Client<'_, N> {
     }
 
     /// Gives up, with a goodbye if the server can be expected to read one.
-    fn fail(&self, shared: &mut Shared<N>, error: SessionError) {
+    pub(super) fn fail(&self, shared: &mut Shared<N>, error: SessionError) {
         let goodbye = Parting::Code(ControlCode::IperfDone);
         shared.fail(error, if self.heard { goodbye } else { Parting::Nothing });
     }

@@ -14,7 +14,7 @@ use super::{
     next_phase,
 };
 use crate::protocol::code::{ControlCode, ServerError, error_number};
-use crate::protocol::extension::Offer;
+use crate::protocol::extension::{Features, Offer};
 use crate::protocol::frame::{FrameReader, PARAMETERS_LIMIT, RESULTS_LIMIT, SERVER_OUTPUT_LIMIT};
 use crate::protocol::json::DocumentError;
 use crate::protocol::parameters::{ParametersReader, ReceivedParameters, ReceivedText};
@@ -127,6 +127,7 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
             return None;
         }
         self.exchange.connected += 1;
+        self.exchange.await_greeting(&mut self.shared, now);
         if self.exchange.connected == settings.stream_count() {
             self.shared.send(ControlCode::TestStart);
             self.shared.send(ControlCode::TestRunning);
@@ -218,7 +219,7 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
         let number = match (timer, shared.phase) {
             (Timer::Linger, _) => return shared.finish(Ending::Complete, Parting::Nothing),
             (Timer::TestLimit, _) => error_number::DURATION_EXPIRED,
-            (Timer::Streams, _) | (_, Phase::Running) => error_number::NO_DATA,
+            (Timer::Streams | Timer::Greeting, _) | (_, Phase::Running) => error_number::NO_DATA,
             (_, Phase::Parameters) => error_number::RECV_PARAMS,
             _ => error_number::RECV_RESULTS,
         };
@@ -301,6 +302,16 @@ impl<const N: usize, const T: usize> Server<N, T> {
         shared.send(ControlCode::CreateStreams);
         shared.phase = Phase::Streams;
         shared.timers.arm(Timer::Streams, now.plus_nanos(shared.deadlines.streams_ns));
+        self.await_greeting(shared, now);
+    }
+
+    /// A client whose greetings name nothing keeps others of its address waiting.
+    fn await_greeting(&self, shared: &mut Shared<N>, now: Instant) {
+        let own = Features::ACKNOWLEDGED_GREETINGS;
+        let is_agreed = self.accepted.is_some_and(|agreed| agreed.features.contains(own));
+        if shared.settings.protocol == Protocol::Udp && !is_agreed {
+            shared.timers.arm(Timer::Greeting, now.plus_nanos(shared.deadlines.greet_ns));
+        }
     }
 
     fn exchange_results(&mut self, shared: &mut Shared<N>, now: Instant) {

@@ -24,6 +24,10 @@ pub enum Timer {
     Rate,
     /// The other end's next step on the control connection.
     Step,
+    /// Client: the next look at which UDP greetings have been answered. Server: the next greeting.
+    Greeting,
+    /// Client: another greeting where the network said that nobody listens.
+    Refused,
     /// All data streams being there.
     Streams,
     /// The longest that the agreed test may take.
@@ -33,7 +37,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    const COUNT: usize = 10;
+    const COUNT: usize = 12;
 }
 
 impl fmt::Display for Timer {
@@ -46,6 +50,8 @@ impl fmt::Display for Timer {
             Self::Silence => error_text::text(error_number::NO_DATA).unwrap_or_default(),
             Self::Rate => "next look at the rate",
             Self::Step => "the other side did not answer on the control connection",
+            Self::Greeting => "a UDP stream was not greeted",
+            Self::Refused => "next greeting where nobody listened",
             Self::Streams => "not all data streams were connected",
             Self::TestLimit => "the test ran longer than agreed",
             Self::Linger => "the other side did not close the control connection",
@@ -95,6 +101,8 @@ const ALL: [Timer; Timer::COUNT] = [
     Timer::Silence,
     Timer::Rate,
     Timer::Step,
+    Timer::Greeting,
+    Timer::Refused,
     Timer::Streams,
     Timer::TestLimit,
     Timer::Linger,

@@ -150,6 +150,7 @@ fn server(args: Args, typed: &Typed<'_>) -> Result<ServerConfig, Problem> {
         },
         login,
         sctp_bind: common.xbind,
+        udp_anywhere: server.udp_anywhere,
     })
 }
 

@@ -28,7 +28,7 @@ use crate::connect::{of_family, resolve};
 use crate::device;
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
-use crate::stream::{Listen, OwnOptions, SctpDoor, UdpDoor, require_cpu};
+use crate::stream::{Guests, Listen, OwnOptions, SctpDoor, UdpDoor, require_cpu};
 use crate::sys;
 use greet::{Greeted, Greetings};
 use host::{Visitor, host};
@@ -126,7 +126,8 @@ impl Server {
         let local = listener.local_addr().map_err(failed)?;
         // Of an MPTCP socket, Linux does not tell the zone that it is bound to.
         let listen = listen.with_port(local.port());
-        let udp = UdpDoor::bind(listen, device).map_err(failed)?;
+        let guests = if config.udp_anywhere { Guests::Anyone } else { Guests::default() };
+        let udp = UdpDoor::bind(listen, device, guests).map_err(failed)?;
         let also = sctp_addresses(&config).await?;
         let (sender, of_sctp) = mpsc::channel(1);
         let sctp = SctpDoor::new(listen, config.bind_device.clone(), also, sender);
@@ -246,7 +247,7 @@ impl Hosted {
                 let (config, cancel) = (self.config.clone(), cancel.clone());
                 self.running.spawn(async move {
                     let mut observer = tests.observe(visitor.test_number);
-                    host(visitor, &config, &shared, observer.as_mut(), &cancel).await
+                    host(visitor, &config, &shared, &*tests, observer.as_mut(), &cancel).await
                 });
             }
         }
