@@ -58,6 +58,7 @@ pub mod process;
 mod reach;
 pub mod report;
 pub mod server;
+pub mod service;
 mod stream;
 mod sys;
 pub mod system_info;

@@ -21,6 +21,7 @@ use super::input::Input;
 use super::policy::session_config;
 use super::table::Place;
 use super::{ObserveTests, Shared};
+use crate::auth::Guest;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
@@ -75,6 +76,7 @@ pub(super) async fn host(
         peer,
         shared: shared.clone(),
         tests,
+        guest: None,
         sender,
         options: None,
         place: None,
@@ -101,6 +103,8 @@ struct Host<'a> {
     peer: SocketAddr,
     shared: Arc<Shared>,
     tests: &'a dyn ObserveTests,
+    /// Who has just logged in.
+    guest: Option<Guest>,
     sender: mpsc::UnboundedSender<Input>,
     options: Option<SocketOptions>,
     place: Option<Place>,
@@ -135,7 +139,10 @@ impl Host<'_> {
             return;
         }
         let is_stream = settings.protocol.is_stream();
-        self.place = self.shared.table.enter(self.cookie, is_stream.then(|| self.sender.clone()));
+        self.place = {
+            let streams = is_stream.then(|| (self.sender.clone(), settings.stream_count()));
+            self.shared.table.enter(self.cookie, streams)
+        };
         self.options = Some(options.clone());
         if is_stream || self.place.is_none() {
             // The test's own receiver lives as long as the test.
@@ -243,7 +250,7 @@ impl Backend for Host<'_> {
                 return Err(error);
             }
             (Input::Judged(Ok(guest)), _) => {
-                self.tests.logged_in(self.peer, &guest);
+                self.guest = Some(guest);
                 self.make_room(session);
             }
             (Input::Judged(Err(refusal)), _) => {
@@ -281,9 +288,19 @@ impl Backend for Host<'_> {
         connection.extra_data = session.text().extra_data().map(str::to_owned);
     }
 
+    fn take_guest(&mut self) -> Option<Guest> {
+        self.guest.take()
+    }
+
     fn on_started(&mut self) {
         if let Some(place) = &self.place {
             place.set_running();
+        }
+    }
+
+    fn on_over(&mut self) {
+        if let Some(place) = &self.place {
+            place.set_over();
         }
     }
 

@@ -18,11 +18,11 @@ use linerate_core::accept::Admission;
 use linerate_core::protocol::code::ControlCode;
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::auth::{Gate, Guest};
+use crate::auth::Gate;
 use crate::config::{Family, KeepAlive, ServerConfig};
 use crate::connect::{of_family, resolve};
 use crate::device;
@@ -41,7 +41,22 @@ pub struct Server {
     listener: TcpListener,
     /// Connections to the SCTP port, while it is open.
     of_sctp: mpsc::Receiver<(TcpStream, SocketAddr)>,
+    asks: mpsc::Receiver<oneshot::Sender<()>>,
+    handle: ServerHandle,
     shared: Arc<Shared>,
+}
+
+/// Reaches a server while it runs. Clones reach the same one.
+#[derive(Debug, Clone)]
+pub struct ServerHandle(mpsc::Sender<oneshot::Sender<()>>);
+
+impl ServerHandle {
+    /// Returns once the server has given a sign of life, from the task that takes its connections.
+    /// `false` if it does not run any more.
+    pub async fn gives_sign(&self) -> bool {
+        let (sender, sign) = oneshot::channel();
+        self.0.send(sender).await.is_ok() && sign.await.is_ok()
+    }
 }
 
 /// What all tests of a server have in common.
@@ -75,9 +90,6 @@ pub trait ObserveTests: Send + Sync {
 
     /// A connection was turned away before it became a test: whose, and why.
     fn turned_away(&self, _peer: SocketAddr, _why: &str) {}
-
-    /// A client may have its test because it logged in.
-    fn logged_in(&self, _peer: SocketAddr, _guest: &Guest) {}
 
     /// The system gives the server no more connections for now.
     fn cannot_accept(&self, _error: &std::io::Error) {}
@@ -131,7 +143,14 @@ impl Server {
         };
         let (file, affinity) = (config.file.clone(), config.affinity);
         let shared = Arc::new(Shared { table, udp, sctp, own, control, file, affinity, gate });
-        Ok(Self { config, listener, of_sctp, shared })
+        let (asker, asks) = mpsc::channel(MOST_ASKS);
+        let handle = ServerHandle(asker);
+        Ok(Self { config, listener, of_sctp, asks, handle, shared })
+    }
+
+    /// What reaches this server while it runs.
+    pub fn handle(&self) -> ServerHandle {
+        self.handle.clone()
     }
 
     /// The port that is open, which the system chose if the configuration says 0.
@@ -143,7 +162,7 @@ impl Server {
     /// to serve; then also until the idle time-out if no test comes, to which failed attempts are
     /// none. Running tests are ended with a summary and their clients told.
     pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
-        let Self { config, listener, mut of_sctp, shared } = self;
+        let Self { config, listener, mut of_sctp, mut asks, handle: _reachable, shared } = self;
         let mut greetings = Greetings::new();
         // A server that goes on has nothing to do when it is idle.
         let idle_timeout = config.idle_timeout.filter(|_| config.one_off);
@@ -173,6 +192,10 @@ impl Server {
                     Ok(visitor) => hosted.take_in(visitor, peer, cancel),
                     Err(why) => hosted.tests.turned_away(peer, why),
                 },
+                Some(ask) = asks.recv() => {
+                    // Who asked may have given up.
+                    let _ = ask.send(());
+                }
                 Some(ended) = hosted.running.join_next() => {
                     let was_accepted = ended.unwrap_or(false);
                     if hosted.config.one_off && was_accepted {
@@ -303,6 +326,8 @@ const LISTEN: &str = "unable to start listener for connections";
 const MOST_TESTS: usize = 256;
 /// Clients at once, with those whose parameters have not come yet.
 const MOST_CLIENTS: usize = 2 * MOST_TESTS;
+/// What may be asked of the server before it has answered.
+const MOST_ASKS: usize = 8;
 const BACKLOG: i32 = 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long running tests have to end when the server is stopped.

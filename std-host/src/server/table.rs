@@ -21,6 +21,8 @@ pub(super) struct Table {
 struct Entry {
     /// Takes the test's TCP streams while it waits for them.
     streams: Option<mpsc::UnboundedSender<Input>>,
+    /// How many it still waits for: a client that opens more holds no sockets here.
+    missing: usize,
     is_running: bool,
 }
 
@@ -45,25 +47,30 @@ impl Table {
     /// Gives a data connection, accepted in this place, to its test; closes it if the test has just
     /// gone.
     pub(super) fn hand_over(&self, cookie: &Cookie, stream: TcpStream, order: u64) {
-        let tests = lock(&self.tests);
-        if let Some(streams) = tests.get(cookie).and_then(|test| test.streams.as_ref()) {
+        let mut tests = lock(&self.tests);
+        if let Some(test) = tests.get_mut(cookie).filter(|test| test.missing > 0)
+            && let Some(streams) = &test.streams
+        {
+            test.missing -= 1;
             // A test that has just ended takes nothing more; the connection closes with it.
             let _ = streams.send(Input::Connected(stream, order));
         }
     }
 
-    /// Takes a place for a test whose parameters were accepted. `streams` gets its TCP streams;
-    /// none for a test without. `None` if all places are taken or the cookie is in use.
+    /// Takes a place for a test whose parameters were accepted. `streams` gets so many TCP
+    /// streams; none for a test without. `None` if all places are taken or the cookie is in use.
     pub(super) fn enter(
         &self,
         cookie: Cookie,
-        streams: Option<mpsc::UnboundedSender<Input>>,
+        streams: Option<(mpsc::UnboundedSender<Input>, usize)>,
     ) -> Option<Place> {
         let mut tests = lock(&self.tests);
         if tests.len() >= self.most || tests.contains_key(&cookie) {
             return None;
         }
-        tests.insert(cookie, Entry { streams, is_running: false });
+        let (streams, missing) = streams.unzip();
+        let missing = missing.unwrap_or(0);
+        tests.insert(cookie, Entry { streams, missing, is_running: false });
         Some(Place { cookie, tests: self.tests.clone() })
     }
 }
@@ -81,6 +88,14 @@ impl Place {
         if let Some(test) = lock(&self.tests).get_mut(&self.cookie) {
             test.streams = None;
             test.is_running = true;
+        }
+    }
+
+    /// The test does nothing more; connections with its cookie still come too late.
+    pub(super) fn set_over(&self) {
+        if let Some(test) = lock(&self.tests).get_mut(&self.cookie) {
+            test.streams = None;
+            test.is_running = false;
         }
     }
 

@@ -41,6 +41,7 @@ const TABLE: &[(&[&str], Side, &str)] = &[
     (&["-6", "--version6"], Both, ""),
     (&["-D", "--daemon"], Server, ""),
     (&["-1", "--one-off"], Server, ""),
+    (&["--test-log text", "--test-log=json", "--test-log off"], Server, ""),
     (&["--idle-timeout 1", "--idle-timeout=86400"], Server, ""),
     (&["--server-bitrate-limit 1G", "--server-bitrate-limit=1M/0.1"], Server, ""),
     (&["--server-max-duration 0", "--server-max-duration=86400"], Server, ""),
