@@ -41,10 +41,10 @@ impl Relay {
     ///
     /// When the system gives it no port.
     pub fn start(server: u16, datagrams: Datagrams) -> Self {
-        let port = free_port();
+        let (listener, door) = open_both();
+        let port = listener.local_addr().expect("it is bound").port();
         let is_over = Arc::new(AtomicBool::new(false));
         let server = SocketAddr::from((Ipv4Addr::LOCALHOST, server));
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a free port");
         listener.set_nonblocking(true).expect("a socket can be non-blocking");
         let over = is_over.clone();
         thread::spawn(move || carry_connections(&listener, server, &over));
@@ -53,7 +53,7 @@ impl Relay {
                 port,
                 server,
                 datagrams,
-                door: Mutex::new(Some(open(port).expect("a free port"))),
+                door: Mutex::new(Some(door)),
                 is_over: is_over.clone(),
             };
             thread::spawn(move || Arc::new(carrier).run());
@@ -163,6 +163,17 @@ impl Carrier {
 
     fn door(&self) -> std::sync::MutexGuard<'_, Option<UdpSocket>> {
         self.door.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A port for connections and datagrams; one that somebody else was quicker to take is left to them.
+fn open_both() -> (TcpListener, UdpSocket) {
+    loop {
+        let port = free_port();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        if let (Ok(listener), Ok(door)) = (listener, open(port)) {
+            return (listener, door);
+        }
     }
 }
 
