@@ -41,7 +41,7 @@ pub struct Offer {
 
 impl Offer {
     /// What this engine offers and accepts.
-    pub const OWN: Self = Self { version: VERSION, features: Features::NONE };
+    pub const OWN: Self = Self { version: VERSION, features: Features::EXPLAINED };
 
     /// What an end with `own` answers to this offer: the lower version and the common features, or
     /// `None` if there is no common version.
@@ -51,8 +51,7 @@ impl Offer {
     }
 }
 
-/// A set of features, a bit each. None is defined yet; unknown bits are carried along and vanish in
-/// the intersection.
+/// A set of features, a bit each. Unknown bits are carried along and vanish in the intersection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Features(u32);
@@ -60,6 +59,8 @@ pub struct Features(u32);
 impl Features {
     /// No feature.
     pub const NONE: Self = Self(0);
+    /// A text follows each refusal, see [`explanation`](super::explanation).
+    pub const EXPLAINED: Self = Self(1 << 1);
 
     /// The set of these bits.
     pub const fn from_bits(bits: u32) -> Self {

@@ -47,6 +47,12 @@ pub enum Action {
     Prepare,
     /// Run the flows: each stream gets its [`StreamPlan`](crate::flow::StreamPlan) from the session's `plan`.
     StartStreams,
+    /// Server: this is what the test moves, bits per second. Where it is too much together with what
+    /// all others move, say so with `handle_denied`.
+    Weigh {
+        /// The rate that was agreed, if the test keeps it, or else what was measured.
+        bits_per_second: u64,
+    },
     /// Collect a [`Sample`](crate::stats::Sample) of every stream, in order of creation, and the
     /// CPU times, and answer with `handle_samples`.
     Sample,

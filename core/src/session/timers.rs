@@ -22,6 +22,8 @@ pub enum Timer {
     Silence,
     /// A look at the rate of the test.
     Rate,
+    /// A look at the bytes of the test.
+    Amount,
     /// The other end's next step on the control connection.
     Step,
     /// All data streams being there.
@@ -33,7 +35,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    const COUNT: usize = 10;
+    const COUNT: usize = 11;
 }
 
 impl fmt::Display for Timer {
@@ -45,6 +47,7 @@ impl fmt::Display for Timer {
             Self::ReceiveCheck => "next look at what is in flight",
             Self::Silence => error_text::text(error_number::NO_DATA).unwrap_or_default(),
             Self::Rate => "next look at the rate",
+            Self::Amount => "next look at the bytes",
             Self::Step => "the other side did not answer on the control connection",
             Self::Streams => "not all data streams were connected",
             Self::TestLimit => "the test ran longer than agreed",
@@ -94,6 +97,7 @@ const ALL: [Timer; Timer::COUNT] = [
     Timer::ReceiveCheck,
     Timer::Silence,
     Timer::Rate,
+    Timer::Amount,
     Timer::Step,
     Timer::Streams,
     Timer::TestLimit,
