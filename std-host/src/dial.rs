@@ -246,7 +246,10 @@ impl<'a> Backend for Dialler<'a> {
         }
     }
 
-    fn explain(&self, error: SessionError) -> Error {
+    fn explain(&self, session: &TestSession<Self>, error: SessionError) -> Error {
+        if let (SessionError::Refused(refusal), Some(text)) = (error, session.explanation()) {
+            return Error::Refused { refusal, text: text.to_owned() };
+        }
         match error {
             SessionError::ControlClosed(Phase::Preparing) if self.config.credentials.is_some() => {
                 Error::LoginUnanswered

@@ -134,6 +134,7 @@ fn what_a_server_does_not_allow_is_refused_before_data_flows() {
         bitrate: Some(RateLimit { rate: BitsPerSec(1_000_000), span_ns: 5 * NANOS_PER_SEC }),
         seconds: Some(5),
         has_file: true,
+        ..Policy::default()
     };
     let tcp = |change: &dyn Fn(&mut TestSettings)| {
         let mut settings = TestSettings::new(Protocol::Tcp);
@@ -220,6 +221,7 @@ fn a_client_that_keeps_to_the_limit_runs_to_its_end() {
             bitrate: Some(RateLimit { rate: BitsPerSec(1_000_000), span_ns: NANOS_PER_SEC }),
             seconds: Some(12),
             has_file: true,
+            ..Policy::default()
         };
         let pair = run(setup, &label);
         law::check_complete(&pair, &label);

@@ -89,6 +89,7 @@ impl<'a, const N: usize> ClientSession<'a, N> {
         outbox.push(cookie.as_bytes());
         let mut timers = TimerTable::default();
         timers.arm(Timer::Step, now.plus_nanos(config.deadlines.greeting_ns));
+        timers.arm(Timer::Quiet, now.plus_nanos(QUIET_NS));
         let exchange = Client {
             text: config.text,
             client_version: config.client_version,
@@ -202,6 +203,9 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     }
 
     fn on_timeout(&mut self, shared: &mut Shared<N>, _now: Instant, timer: Timer) {
+        if timer == Timer::Quiet {
+            return shared.tell(Event::StillUnanswered);
+        }
         if self.is_refused(shared) {
             return;
         }
@@ -249,6 +253,7 @@ impl<const N: usize> Client<'_, N> {
             }
             (_, Some(next)) => {
                 self.heard = true;
+                shared.timers.disarm(Timer::Quiet);
                 self.enter(shared, now, next);
             }
         }
@@ -393,3 +398,5 @@ impl<const N: usize> Client<'_, N> {
 /// How long a refused client waits for the reason: it comes with the refusal, and a stock server
 /// closes at once.
 const EXPLANATION_NS: u64 = NANOS_PER_SEC;
+/// After so long without a word people begin to wonder.
+const QUIET_NS: u64 = 5 * NANOS_PER_SEC;

@@ -71,6 +71,9 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Event {
+    /// Client: the server took the connection a while ago and has said nothing. It may have a queue,
+    /// or be none.
+    StillUnanswered,
     /// The settings are agreed; `settings` is complete from here on.
     Agreed,
     /// All streams are there and the clock runs.

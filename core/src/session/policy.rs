@@ -118,6 +118,11 @@ pub enum Denial {
         /// How many there are.
         limit: u32,
     },
+    /// Too many clients have not said yet what to test.
+    Clients {
+        /// How many there may be, with those that have.
+        limit: u32,
+    },
     /// All places for tests of this address are taken.
     AddressTests {
         /// How many there are.
@@ -207,6 +212,7 @@ impl Denial {
             Self::DatagramsWithFile => error_number::UDP_FILE,
             Self::ServerStreams { .. }
             | Self::Tests { .. }
+            | Self::Clients { .. }
             | Self::AddressTests { .. }
             | Self::HourlyTests { .. }
             | Self::Queue { .. }
@@ -264,6 +270,7 @@ impl fmt::Display for Denial {
                  {limit}"
             ),
             Self::Tests { limit } => write!(f, ": tests at once: {limit}"),
+            Self::Clients { limit } => write!(f, ": clients at once: {limit}"),
             Self::AddressTests { limit } => write!(f, ": tests at once of one address: {limit}"),
             Self::HourlyTests { limit, wait_secs } => {
                 write!(f, ": tests an hour of one address: {limit}, the next in {wait_secs} s")

@@ -10,8 +10,8 @@ use super::shared::{Parting, Shared};
 use super::timers::TimerTable;
 use super::watch::Watch;
 use super::{
-    Action, Deadlines, Denial, Ending, Event, PeerError, Phase, Policy, SessionError, StreamEvent, Timer,
-    next_phase,
+    Action, Deadlines, Denial, Ending, Event, PeerError, Phase, Policy, SessionError, StreamEvent,
+    Timer, next_phase,
 };
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::protocol::extension::{Features, Offer};

@@ -125,6 +125,11 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
         self.shared.concurrent_tests = count;
     }
 
+    /// Server: what [`handle_concurrent_tests`](Self::handle_concurrent_tests) said.
+    pub const fn concurrent_tests(&self) -> u32 {
+        self.shared.concurrent_tests
+    }
+
     /// Server: ends the test for what only its adapter can see, such as what all tests take
     /// together.
     pub fn handle_denied(&mut self, denial: Denial) {

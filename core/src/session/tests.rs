@@ -338,6 +338,10 @@ fn a_silent_server_is_given_up_in_time() {
     let settings = settings(Protocol::Tcp, Direction::Forward, 1);
     let mut pair = Pair::new(settings, None, None);
     let (timer, at) = pair.client.poll_timeout().expect("an answer is awaited");
+    assert_eq!(timer, Timer::Quiet);
+    pair.client.handle_timeout(at);
+    assert_eq!(pair.client.poll_event(), Some(Event::StillUnanswered));
+    let (timer, at) = pair.client.poll_timeout().expect("an answer is awaited");
     assert_eq!(timer, Timer::Step);
     pair.client.handle_timeout(at);
     let actions: Vec<_> = core::iter::from_fn(|| pair.client.poll_action()).collect();

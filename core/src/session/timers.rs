@@ -24,6 +24,8 @@ pub enum Timer {
     Rate,
     /// A look at the bytes of the test.
     Amount,
+    /// The time after which a server that says nothing is worth a word.
+    Quiet,
     /// The other end's next step on the control connection.
     Step,
     /// All data streams being there.
@@ -35,7 +37,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    const COUNT: usize = 11;
+    const COUNT: usize = 12;
 }
 
 impl fmt::Display for Timer {
@@ -48,6 +50,7 @@ impl fmt::Display for Timer {
             Self::Silence => error_text::text(error_number::NO_DATA).unwrap_or_default(),
             Self::Rate => "next look at the rate",
             Self::Amount => "next look at the bytes",
+            Self::Quiet => "the server has not answered yet",
             Self::Step => "the other side did not answer on the control connection",
             Self::Streams => "not all data streams were connected",
             Self::TestLimit => "the test ran longer than agreed",
@@ -98,6 +101,7 @@ const ALL: [Timer; Timer::COUNT] = [
     Timer::Silence,
     Timer::Rate,
     Timer::Amount,
+    Timer::Quiet,
     Timer::Step,
     Timer::Streams,
     Timer::TestLimit,

@@ -25,7 +25,7 @@ use super::{block_on, open_console, signals, tell_failure};
 
 /// Serves until it is told to stop, or for one test.
 pub(crate) fn server(
-    config: ServerConfig,
+    mut config: ServerConfig,
     output: OutputConfig,
     process: ProcessConfig,
 ) -> ExitCode {
@@ -34,7 +34,10 @@ pub(crate) fn server(
         Err(code) => return code,
     };
     config.affinity.into_iter().for_each(run_on_cpu);
-    let served = leave(process.daemon).and_then(|readiness| {
+    let limits = process.limits.load();
+    let served = limits.and_then(|limits| {
+        config.limits = limits;
+        let readiness = leave(process.daemon)?;
         let pid_file = process.pidfile.map(PidFile::create).transpose()?.map(Arc::new);
         block_on(serve(config, output.clone(), console.clone(), pid_file, readiness))
     });
@@ -144,6 +147,13 @@ impl ObserveTests for Tests {
     fn turned_away(&self, peer: SocketAddr, why: &str) {
         let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
         self.0.complain(&format!("{program}: {ip} was turned away: {why}"));
+    }
+
+    fn waits(&self, peer: SocketAddr, place: usize) {
+        if self.0.output.verbose {
+            let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
+            self.0.complain(&format!("{program}: {ip} waits for its turn, {place} in the queue"));
+        }
     }
 
     fn logged_in(&self, peer: SocketAddr, guest: &Guest) {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use linerate_core::test::MAX_PARALLEL;
 use linerate_core::units::BitsPerSec;
 
-pub use network::{Network, Networks};
 pub(crate) use network::subscriber;
+pub use network::{Network, Networks};
 
 /// What a server lets its clients have. Rates and bytes count payload, all streams and both ways
 /// together.

@@ -7,8 +7,8 @@ use linerate_core::protocol::code::{ControlCode, ServerError};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::{Offer, OutgoingExtension};
 use linerate_core::session::{
-    Admission, ClientConfig, ClientSession, Command, Deadlines, Exchange, Phase, Policy, RateLimit,
-    Server, ServerConfig, ServerSession, StreamEvent,
+    Admission, ClientConfig, ClientSession, Command, Deadlines, Denial, Exchange, Phase, Policy,
+    RateLimit, Server, ServerConfig, ServerSession, StreamEvent,
 };
 use linerate_core::test::StreamId;
 use linerate_core::time::Instant;
@@ -65,6 +65,7 @@ pub(super) fn server(input: &mut Input<'_>, chunks: Chunks) -> Said {
                 let admission = match input.byte() {
                     0 => Admission::Busy,
                     1 => Admission::Deny(ServerError::new(i32::from(input.byte()))),
+                    2 => Admission::NotAllowed(Denial::Tests { limit: input.u32() }),
                     _ => Admission::Accept,
                 };
                 end.give_prepared(now, admission);
@@ -191,6 +192,10 @@ fn policy(choice: u8) -> Policy {
         bitrate: (choice & 1 != 0).then_some(rate),
         seconds: (choice & 2 != 0).then_some(3),
         has_file: choice & 4 != 0,
+        bytes: (choice & 3 == 3).then_some(100_000),
+        streams: (choice & 5 == 5).then_some(2),
+        refuses_udp: choice & 6 == 6,
+        server_bitrate: (choice & 9 == 9).then_some(rate),
     }
 }
 
