@@ -246,7 +246,7 @@ impl<'a> Backend for Dialler<'a> {
         }
     }
 
-    fn explain(&self, session: &TestSession<Self>, error: SessionError) -> Error {
+    fn explain(&self, error: SessionError, session: &TestSession<Self>) -> Error {
         if let (SessionError::Refused(refusal), Some(text)) = (error, session.explanation()) {
             return Error::Refused { refusal, text: text.to_owned() };
         }

@@ -76,7 +76,7 @@ impl Work {
 
 async fn run(config: &CalibrateConfig) -> Result<(), Error> {
     let cancel = Cancel::new();
-    signals::listen(&cancel, ExitCode::Aborted, None);
+    signals::listen(&cancel, ExitCode::Aborted, None, None);
     let server = Server::bind(ServerConfig::loopback()).await?;
     let port = server.port();
     let serving = tokio::spawn({

@@ -54,7 +54,7 @@ async fn run(
     pid_file: Option<Arc<PidFile>>,
 ) -> ExitCode {
     let cancel = Cancel::new();
-    signals::listen(&cancel, ExitCode::Aborted, pid_file);
+    signals::listen(&cancel, ExitCode::Aborted, pid_file, None);
     let report = Report::new(output);
     let mut printer = Printer { output, console, report };
     match run_client(config, &mut printer, &cancel).await {

@@ -1,4 +1,5 @@
-//! Signals: the first one ends what runs with a summary, the second one at once.
+//! Signals: the first one ends what runs with a summary, the second one at once. A hangup ends it, too,
+//! unless there is something to read anew.
 
 use std::sync::Arc;
 
@@ -8,16 +9,24 @@ use linerate::process::PidFile;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// Does what a hangup asks for.
+pub(super) type Reread = Box<dyn Fn() + Send + Sync>;
+
 /// Throws `cancel` at the first signal to stop; exits with `at_once` at the second, without the pid
 /// file.
-pub(super) fn listen(cancel: &Cancel, at_once: ExitCode, pid_file: Option<Arc<PidFile>>) {
+pub(super) fn listen(
+    cancel: &Cancel,
+    at_once: ExitCode,
+    pid_file: Option<Arc<PidFile>>,
+    reread: Option<Reread>,
+) {
     // Without handlers the system ends the process by itself, which is what is left.
     let Ok(mut signals) = Signals::new() else { return };
     let cancel = cancel.clone();
     tokio::spawn(async move {
-        let signal = signals.next().await;
+        let signal = signals.next_to_stop(reread.as_deref()).await;
         cancel.cancel_by(&format!("signal {signal}"));
-        signals.next().await;
+        signals.next_to_stop(reread.as_deref()).await;
         pid_file.iter().for_each(|file| file.remove());
         std::process::exit(at_once as i32);
     });
@@ -44,6 +53,20 @@ pub(super) fn without_interrupt<T>(work: impl FnOnce() -> T) -> std::io::Result<
     Ok(work())
 }
 
+impl Signals {
+    /// The next one that asks to stop.
+    async fn next_to_stop(&mut self, reread: Option<&(dyn Fn() + Send + Sync)>) -> &'static str {
+        loop {
+            match (self.next().await, reread) {
+                (HANGUP, Some(reread)) => reread(),
+                (signal, _) => return signal,
+            }
+        }
+    }
+}
+
+const HANGUP: &str = "Hangup(1)";
+
 /// The signals that ask a program to stop.
 #[cfg(unix)]
 struct Signals {
@@ -67,7 +90,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => "Interrupt(2)",
             _ = self.terminate.recv() => "Terminated(15)",
-            _ = self.hangup.recv() => "Hangup(1)",
+            _ = self.hangup.recv() => HANGUP,
         }
     }
 }

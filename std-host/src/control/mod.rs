@@ -74,7 +74,7 @@ pub(crate) trait Backend {
     fn on_agreed(&mut self, _session: &TestSession<Self>, _connection: &mut ConnectionRecord) {}
 
     /// An error of the session in the words of this end.
-    fn explain(&self, _session: &TestSession<Self>, error: SessionError) -> Error {
+    fn explain(&self, error: SessionError, _session: &TestSession<Self>) -> Error {
         Error::Session(error)
     }
 
@@ -330,7 +330,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 (None, Some(reason)) if error == SessionError::StreamsLost => {
                     Error::StreamsLost { reason }
                 }
-                (None, _) => self.backend.explain(&self.session, error),
+                (None, _) => self.backend.explain(error, &self.session),
             }),
         };
         // Stock servers send it unasked once any client has asked.

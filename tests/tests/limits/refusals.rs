@@ -178,6 +178,35 @@ fn policy_that_cannot_be_used_keeps_the_server_from_beginning() {
     }
 }
 
+/// Later clients meet what the file says when the server is told to read it again.
+#[cfg(unix)]
+#[test]
+fn policy_is_read_again_at_a_hangup() {
+    let scratch = Scratch::new();
+    let file = scratch.file("policy.toml");
+    let write = |policy: &str| std::fs::write(&file, policy).expect("there is room for a policy");
+    write("max-streams = 2");
+    let options = ["--policy", file.to_str().expect("a plain name"), "--max-tests", "8"];
+    let mut server = Server::start(Tool::Linerate, &options);
+    let running = start_running(Tool::Linerate, &server, "-t 4 -b 10M -P 2");
+    for (policy, streams, reason) in [
+        ("max-streams = 1", 2, "asked for 2 streams each way, allowed: 1"),
+        // What cannot be used changes nothing.
+        ("max-streams = 0", 2, "asked for 2 streams each way, allowed: 1"),
+        ("max-streams = 3\nmax-tests = 1", 4, "asked for 4 streams each way, allowed: 3"),
+    ] {
+        write(policy);
+        server.signal("HUP");
+        sleep(Duration::from_millis(200));
+        let refused = run(Tool::Linerate, &server, &format!("-t 1 -P {streams}"));
+        assert_refused(&refused, Tool::Linerate, STREAMS, reason);
+    }
+    ends_well(running);
+    let ended = server.stop("INT").expect("the server ends when it is told to");
+    assert_eq!(ended.stderr.matches("read again, for later tests").count(), 2, "{ended}");
+    assert!(ended.stderr.contains("line 1: max-streams: 0: "), "{ended}");
+}
+
 /// Silent connections have few places, and those of a denied network are the first to go.
 #[cfg(target_os = "linux")]
 #[test]

@@ -35,10 +35,12 @@ fn essence(document: &Value) -> BTreeMap<String, String> {
     put("test_start", document["start"]["test_start"].to_string());
     put("streams", document["start"]["connected"].as_array().map_or(0, Vec::len).to_string());
     let mut keys = BTreeSet::new();
-    for part in ["start", "end"] {
-        paths(&document[part], part, &mut keys);
+    paths(&document["start"], "start", &mut keys);
+    if error.is_empty() {
+        // How far a test came that was ended is a matter of time.
+        paths(&document["end"], "end", &mut keys);
+        paths(&document["intervals"][0], "interval", &mut keys);
     }
-    paths(&document["intervals"][0], "interval", &mut keys);
     put("keys", format!("{keys:?}"));
     put("output", document["server_output_json"]["start"]["test_start"].to_string());
     parts
