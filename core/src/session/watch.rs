@@ -94,11 +94,16 @@ impl RateWatch {
         is_over.then_some(Denial::Measured { measured, limit })
     }
 
-    /// As [`look`](Self::look), where nothing is wrong: what the test moves, by agreement or
-    /// measured, also before the first span is over.
+    /// As [`look`](Self::look), where nothing is wrong: what the test moved over the span, by
+    /// agreement or measured.
     fn weigh(&mut self, now: Instant, bytes: u64) -> u64 {
-        let measured = self.average(now, bytes).map_or(0, |(measured, _)| measured);
-        if self.is_kept(now, bytes) { self.limit.rate.0 } else { measured }
+        let (measured, elapsed_ns) = self.average(now, bytes).unwrap_or((0, 1));
+        if self.is_kept(now, bytes) {
+            return self.limit.rate.0;
+        }
+        // What is younger than the span moved nothing in the rest of it.
+        let span_ns = u128::from(self.limit.span_ns.max(elapsed_ns));
+        (u128::from(measured) * u128::from(elapsed_ns) / span_ns) as u64
     }
 
     /// The test has an agreed rate and has not exceeded it so far.
