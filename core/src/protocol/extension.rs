@@ -4,11 +4,11 @@
 //!
 //! 1. The client's parameters contain, as their last member, `"linerate":{"version":1,"features":N}`:
 //!    the highest version it speaks, from 1, and a bit for each feature it can take part in.
-//! 2. A server that takes part sends the control code `0x4c` ([`ExtensionAccepted`]) instead of
-//!    going straight to its request for streams, and then one frame (four bytes of length,
+//! 2. A server that takes part sends the control code `0x4c` ([`ExtensionAccepted`]) before its
+//!    request for streams, or before it refuses, and then one frame (four bytes of length,
 //!    big-endian, as for every document) with `{"version":V,"features":M}`: the lower of the two
 //!    versions, and the features that both ends have. Both members are always there.
-//! 3. Then the exchange goes on with the request for streams, as without the extension. From here
+//! 3. Then the exchange goes on as without the extension, with that request or refusal. From here
 //!    on both ends may use exactly what step 2 names.
 //!
 //! A server that does not take part says nothing, and its request for streams means no. Unknown

@@ -337,7 +337,8 @@ impl<'a, B: Backend> Driver<'a, B> {
         let output = self.connection.take_server_output();
         let output = output.filter(|_| self.session.settings().server_output);
         let end = self.records.end(&self.session, output, error);
-        if end.concurrent_tests > 0 {
+        // A server's lines are numbered where tests ran beside each other.
+        if end.concurrent_tests > 0 && self.records.connection.end == End::Client {
             let count = end.concurrent_tests;
             self.tell(Progress::Warning(Warning::ConcurrentTests { count }));
         }

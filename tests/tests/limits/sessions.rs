@@ -103,20 +103,23 @@ fn nothing_of_a_session_is_in_another() {
         return;
     }
     for tool in TOOLS {
-        let lone: Vec<_> = LINES
-            .iter()
-            .flat_map(|line| {
-                documents(tool, Server::start(Tool::Linerate, &LIMITS), &[line], false)
-            })
-            .collect();
+        let run =
+            |lines: &[&str]| documents(tool, Server::start(Tool::Linerate, &LIMITS), lines, false);
+        let reversed: Vec<_> = LINES.iter().rev().copied().collect();
+        // Each on a server of its own.
+        let (lone, in_a_row, back) = std::thread::scope(|scope| {
+            let lone = LINES.map(|line| scope.spawn(move || run(&[line])));
+            let in_a_row = scope.spawn(|| run(&LINES));
+            let back = scope.spawn(|| run(&reversed));
+            let lone = lone.into_iter().flat_map(|lone| lone.join().expect("it runs"));
+            let lone: Vec<_> = lone.collect();
+            (lone, in_a_row.join().expect("it runs"), back.join().expect("it runs"))
+        });
         let refused = lone.iter().filter(|both| both[1]["error"].is_string()).count();
         assert_eq!(refused, 2, "the last two fail");
-        let in_a_row = documents(tool, Server::start(Tool::Linerate, &LIMITS), &LINES, false);
         assert_same("in a row", &in_a_row, &lone);
         // Each follows another than before.
-        let reversed: Vec<_> = LINES.iter().rev().copied().collect();
-        let mut back = documents(tool, Server::start(Tool::Linerate, &LIMITS), &reversed, false);
-        back.reverse();
+        let back: Vec<_> = back.into_iter().rev().collect();
         assert_same("the other way round", &back, &lone);
         let at_once = documents(tool, Server::start(Tool::Linerate, &LIMITS), &LINES, true);
         assert_same("side by side", &at_once, &lone);

@@ -70,6 +70,10 @@ pub(super) fn server(input: &mut Input<'_>, chunks: Chunks) -> Said {
                 };
                 end.give_prepared(now, admission);
             }
+            _ if choice == DENIED => {
+                let denial = Denial::ServerMeasured { measured: input.u64(), limit: 9 };
+                end.input(|session| session.handle_denied(denial));
+            }
             6 if end.owed.output => {
                 let bytes = input.u16();
                 end.give_output(now, (bytes != 0).then_some(bytes.into()));
@@ -176,6 +180,8 @@ fn finish<E: Exchange<N>>(
     end.said
 }
 
+/// The choice that ends a test for what its adapter sees; others of its kind do anything.
+const DENIED: u8 = 0x57;
 const STEPS_IN_TIME: u32 = 20;
 const STEPS_IN_DAYS: u32 = 28;
 const STEPS_TO_INTERRUPT: u32 = 32;
@@ -244,8 +250,19 @@ fn from_server(input: &mut Input<'_>, kind: u8) -> Vec<u8> {
         9 => one(C::AccessDenied),
         10 => one(C::ServerTerminate),
         11 => [test::results(input), one(C::DisplayResults)].concat(),
+        12 => [one(C::AccessDenied), explanation(input)].concat(),
+        13 => {
+            let numbers = input.bytes(ServerError::LEN).to_vec();
+            [one(C::ServerError), numbers, explanation(input)].concat()
+        }
         _ => any_bytes(input),
     }
+}
+
+/// Words to a refusal, maybe more than there may be.
+fn explanation(input: &mut Input<'_>) -> Vec<u8> {
+    let len = input.u16() % 300;
+    framed(input.bytes(len.into()))
 }
 
 /// Any bytes, or what a client may say, in or out of turn.
