@@ -8,6 +8,7 @@
 
 mod amount;
 mod client;
+mod denial;
 mod documents;
 mod error;
 mod outbox;
@@ -21,9 +22,10 @@ mod transitions;
 mod watch;
 
 pub use client::{Client, ClientConfig, ClientSession};
+pub use denial::Denial;
 pub use error::{Ending, PeerError, Refusal, SessionError};
 pub use outbox::Transmit;
-pub use policy::{Denial, Policy, RateLimit};
+pub use policy::{Policy, RateLimit};
 pub use server::{Admission, Server, ServerConfig, ServerSession};
 pub use session::{Exchange, Session};
 pub use timers::Timer;

@@ -4,9 +4,9 @@
 
 use heapless::Deque;
 
-use super::policy::{Denial, Policy, RateLimit};
+use super::policy::{Policy, RateLimit};
 use super::shared::{Conclusion, Parting, Purpose, Shared};
-use super::{Action, SessionError, Timer};
+use super::{Action, Denial, SessionError, Timer};
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::stats::Sample;
 use crate::test::{End, Role, TestSettings};
