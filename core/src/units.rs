@@ -1,5 +1,5 @@
 //! Bytes and rates, and iperf3's rules for writing them: sizes step by 1024, rates by 1000, and of
-//! a suffix only the first letter counts (`1MB` is `1M`).
+//! a suffix only the first letter counts (`1MB` is `1M`). Blanks around them do no harm.
 
 use core::fmt;
 
@@ -64,6 +64,7 @@ impl fmt::Display for UnitError {
 impl core::error::Error for UnitError {}
 
 fn parse(text: &str, step: f64) -> Result<u64, UnitError> {
+    let text = text.trim_ascii();
     let (number, suffix) = text.split_at(number_len(text));
     let number: f64 = number.parse().map_err(|_| UnitError::NoNumber)?;
     let power = match suffix.chars().next() {
@@ -114,6 +115,7 @@ mod tests {
             ("1MB", 1 << 20, 1_000_000),
             ("1e3", 1000, 1000),
             (".5t", 1 << 39, 500_000_000_000),
+            ("  7k ", 7168, 7000),
         ] {
             assert_eq!(parse_size(text), Ok(size), "{text}");
             assert_eq!(parse_rate(text), Ok(BitsPerSec(rate)), "{text}");

@@ -41,6 +41,11 @@ pub(crate) async fn reach(config: &ClientConfig) -> Result<Reached, Error> {
     if let Some(name) = &config.congestion {
         check_congestion(name)?;
     }
+    if let Some(bytes) =
+        config.settings.mss_bytes.filter(|_| config.settings.protocol == Protocol::Tcp)
+    {
+        check_mss(bytes)?;
+    }
     if config.settings.protocol == Protocol::Sctp {
         check_sctp()?;
     }
@@ -58,7 +63,10 @@ pub(crate) async fn reach(config: &ClientConfig) -> Result<Reached, Error> {
         device: config.bind_device.as_deref(),
         family: config.family,
     };
-    let take = |pairs: &[Pair]| take_ports(config, &own, pairs);
+    let take = |pairs: &[Pair]| {
+        check_flow_label(config, pairs)?;
+        take_ports(config, &own, pairs)
+    };
     let ((control, remote), ports) = connect(target, config.connect_timeout, take).await?;
     Ok(Reached { control, remote, own, ports })
 }
@@ -74,6 +82,30 @@ fn check_congestion(name: &str) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+/// The least that a system takes is its own choice; a test without the size would measure something
+/// else.
+fn check_mss(bytes: u32) -> Result<(), Error> {
+    let probe = Socket::new(Domain::IPV4, Type::STREAM, None)
+        .map_err(|error| Error::system("no socket", &error))?;
+    match sys::set_mss(&probe, bytes) {
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+            let text = error_text::text(error_number::SET_MSS).unwrap_or_default();
+            Err(Error::Usage(format!("-M {bytes}: {text}: {}", words(&error))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// IPv4 has no flow labels.
+fn check_flow_label(config: &ClientConfig, pairs: &[Pair]) -> Result<(), Error> {
+    let Some(label) = config.settings.flow_label else { return Ok(()) };
+    if pairs.iter().any(|(remote, _)| remote.is_ipv6()) {
+        return Ok(());
+    }
+    let text = error_text::text(error_number::FLOW_LABEL).unwrap_or_default();
+    Err(Error::Usage(format!("-L {label}: {text}: {} has no IPv6 address", config.host)))
 }
 
 fn check_sctp() -> Result<(), Error> {

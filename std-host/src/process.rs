@@ -1,5 +1,5 @@
-//! The process of a command: its pid file, and the server that leaves the terminal. For a program that
-//! owns its process, as `linerate` does.
+//! The process of a command: its pid file, its terminal, and the server that leaves it. For a program
+//! that owns its process, as `linerate` does.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -83,6 +83,13 @@ pub enum Detached {
 /// Says to the process that was started that the daemon works.
 #[derive(Debug)]
 pub struct Readiness(PipeWriter);
+
+/// Does something while the terminal at the standard input shows nothing of what is typed. Where the
+/// system cannot, or there is no terminal, it is done as it is.
+pub fn without_echo<T>(work: impl FnOnce() -> T) -> T {
+    let _hidden = sys::Hidden::new();
+    work()
+}
 
 /// Splits this process: one goes on in a session of its own, with the same working directory and, until
 /// it is ready, the same terminal; the other waits for that, or for its end.

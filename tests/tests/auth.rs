@@ -252,6 +252,54 @@ fn password_is_read_from_standard_input_where_there_is_no_terminal() {
     }
 }
 
+/// A program that waits for the prompt answers at once, before a person could: the terminal must not
+/// show it, and Ctrl-C must end the question.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_answers_the_prompt_at_once_is_not_shown_and_not_ignored() {
+    use std::io::Read;
+    use std::os::unix::ffi::OsStrExt;
+
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    let server = start(OWN, "");
+    for (answer, code) in [("rossi\r", 0), ("verdi\r", 4), ("\u{3}", 5)] {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap();
+        let inner = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(OsStr::from_bytes(name.to_bytes()))
+            .unwrap();
+        let client = client_command(OWN, &server, "mario", "-n 1M");
+        // The question is put to the terminal that the session belongs to.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait", "timeout", "--foreground", "20"]);
+        command.arg(client.get_program()).args(client.get_args());
+        command.env_remove("IPERF3_PASSWORD").stdin(inner.try_clone().unwrap());
+        command.stdout(inner.try_clone().unwrap()).stderr(inner);
+        let mut child = command.spawn().unwrap();
+        drop(command);
+
+        let mut terminal = std::fs::File::from(terminal);
+        let (mut shown, mut part) = (Vec::new(), [0; 4096]);
+        let mut is_answered = false;
+        // Reading fails when nobody has the terminal any more.
+        while let Ok(bytes @ 1..) = terminal.read(&mut part) {
+            shown.extend_from_slice(&part[..bytes]);
+            if !is_answered && shown.windows(10).any(|word| word == b"Password: ") {
+                terminal.write_all(answer.as_bytes()).unwrap();
+                is_answered = true;
+            }
+        }
+        let shown = String::from_utf8_lossy(&shown);
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{answer:?}: {shown}");
+        assert!(!shown.contains(answer.trim_end()), "{answer:?}: {shown}");
+    }
+}
+
 /// The whole way of somebody who begins: keys, a user, a server, a login. Long keys have long tokens.
 #[test]
 fn what_the_auth_command_makes_lets_in() {

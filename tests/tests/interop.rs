@@ -17,6 +17,8 @@ const TCP_BY_TIME: &[&str] = &[
 
 const TCP_BY_AMOUNT: &[&str] = &[
     "-n 4M",
+    "-n 4M -R",
+    "-n 1000001 -P 4 -R",
     "-n 4M -R -b 100M",
     "-n 4M --bidir -b 100M",
     "-n 4M -P 4",
@@ -24,6 +26,7 @@ const TCP_BY_AMOUNT: &[&str] = &[
     "-n 4M -P 4 --bidir -b 50M",
     "-n 1000001 -b 50M",
     "-k 40",
+    "-k 40 -P 4 -R",
     "-k 40 -R -b 100M",
     "-k 40 --bidir -b 100M",
     "-k 40 -P 4",

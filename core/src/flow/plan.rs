@@ -20,8 +20,8 @@ pub struct StreamPlan {
     pub bitrate: Option<BitsPerSec>,
     /// Blocks a sender sends back to back before it looks at the rate again.
     pub burst: u16,
-    /// Bytes after which a client's stream is done, the omitted start not counted: a sender's share of
-    /// the test's amount, or for a receiver all of it. For UDP a multiple of the datagram size.
+    /// Bytes after which a stream is done, the omitted start not counted: a sender's share of the
+    /// test's amount, or for a client's receiver all of it. For UDP a multiple of the datagram size.
     pub limit_bytes: Option<u64>,
     /// Sequence numbers of 64 bits instead of 32.
     pub counters_64bit: bool,

@@ -163,7 +163,9 @@ pub mod error_number {
     pub const CLIENT_TERMINATED: i32 = 119;
     /// CPU number out of range.
     pub const AFFINITY: i32 = 132;
-    /// IPv6 flow label out of range.
+    /// A segment size that the system does not take.
+    pub const SET_MSS: i32 = 123;
+    /// IPv6 flow label out of range, or without IPv6.
     pub const FLOW_LABEL: i32 = 127;
     /// Busy with another test.
     pub const BUSY: i32 = 121;

@@ -20,8 +20,7 @@ pub(super) struct Awaited {
 
 impl<const N: usize> Shared<N> {
     /// What the stream at `index` is to move; its own share for a sender, and for a receiver all that
-    /// is to come its way. A server has no limit: it goes on until the client says that the test is
-    /// over.
+    /// is to come its way.
     pub(super) fn limit_of(&self, index: usize) -> Option<u64> {
         let settings = &self.settings;
         let (role, parallel) = (settings.role(self.end, index), u64::from(settings.parallel));
@@ -32,13 +31,28 @@ impl<const N: usize> Shared<N> {
         };
         let block_bytes = u64::from(settings.block_bytes);
         let limits = settings.limits;
-        match (limits.bytes, limits.blocks) {
-            _ if self.end == End::Server => None,
-            (None, None) => None,
-            (None, Some(blocks)) => Some(share(blocks).saturating_mul(block_bytes)),
-            (Some(bytes), _) if settings.protocol.is_stream() => Some(share(bytes)),
-            (Some(bytes), _) => Some(share(bytes.div_ceil(block_bytes)) * block_bytes),
+        let bytes = match (limits.bytes, limits.blocks) {
+            (None, None) => return None,
+            (None, Some(blocks)) => share(blocks).saturating_mul(block_bytes),
+            (Some(bytes), _) if settings.protocol.is_stream() => share(bytes),
+            (Some(bytes), _) => share(bytes.div_ceil(block_bytes)).saturating_mul(block_bytes),
+        };
+        match self.end {
+            End::Client => Some(bytes),
+            End::Server => self.server_limit(role, bytes),
         }
+    }
+
+    /// It is the client that ends a test, but stock clients look at the amount at the end of an
+    /// interval only and trust that the server has stopped, which they do not see before they have
+    /// the last block whole. Where the client may count less than was sent, since some was lost or
+    /// omitted later than here, there is no limit: the client would wait for the rest.
+    fn server_limit(&self, role: Role, bytes: u64) -> Option<u64> {
+        let settings = &self.settings;
+        let arrives_whole = settings.protocol.is_stream() && settings.omit_secs == 0;
+        bytes
+            .checked_next_multiple_of(u64::from(settings.block_bytes))
+            .filter(|_| role == Role::Sender && arrives_whole)
     }
 
     /// Client: begins to look how much its receivers have. Some stock servers stop by themselves when

@@ -648,6 +648,36 @@ fn a_server_waits_for_what_is_in_flight_of_an_agreed_amount() {
 }
 
 #[test]
+fn a_server_sends_no_more_than_its_clients_amount_in_whole_blocks() {
+    let bytes = |bytes| Limits { bytes: Some(bytes), ..Limits::default() };
+    let blocks = |blocks| Limits { blocks: Some(blocks), ..Limits::default() };
+    let (tcp, udp) = (Protocol::Tcp, Protocol::Udp);
+    let (reverse, both) = (Direction::Reverse, Direction::Bidirectional);
+    // Blocks of 1000 bytes; seconds omitted, and what each stream that the server sends has to do.
+    let cases: [(_, _, _, u32, &[Option<u64>]); 8] = [
+        (tcp, reverse, bytes(2000), 0, &[Some(2000)]),
+        (tcp, reverse, bytes(2001), 0, &[Some(3000)]),
+        (tcp, reverse, bytes(2001), 0, &[Some(2000), Some(1000)]),
+        (tcp, both, bytes(1), 0, &[Some(1000)]),
+        (tcp, reverse, blocks(7), 0, &[Some(4000), Some(3000)]),
+        (tcp, reverse, Limits { seconds: Some(1), ..Limits::default() }, 0, &[None]),
+        // The client may leave out more than the server does, or lose some.
+        (tcp, reverse, bytes(2000), 1, &[None]),
+        (udp, reverse, bytes(2000), 0, &[None]),
+    ];
+    for (protocol, direction, limits, omit_secs, expected) in cases {
+        let settings = settings(protocol, direction, expected.len() as u16);
+        let settings = TestSettings { limits, omit_secs, block_bytes: 1000, ..settings };
+        let server = running_server(settings);
+        let plans = (0..settings.stream_count())
+            .map(|index| server.plan(StreamId::from_index(index)).expect("the clock runs"));
+        let sent: Vec<_> =
+            plans.filter(|plan| plan.role == Role::Sender).map(|plan| plan.limit_bytes).collect();
+        assert_eq!(sent, expected, "{settings:?}");
+    }
+}
+
+#[test]
 fn nothing_more_is_in_flight_once_all_streams_are_closed() {
     let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
     settings.limits = Limits { bytes: Some(1000), ..Limits::default() };

@@ -31,8 +31,12 @@ pub(super) fn find<'a>(text: &str, wanted: &[&'a str]) -> Result<(&'a str, Vec<u
     Err(other.map_or(PemProblem::NoBlock, |label| PemProblem::OtherBlock(label.into())))
 }
 
+/// The kind of block. A key whose lines have run together stands between the dashes as well: what can
+/// be no label is none, because problems show it.
 fn label<'a>(line: &'a str, begin: &str) -> Option<&'a str> {
-    line.strip_prefix(begin)?.strip_suffix("-----")
+    let label = line.strip_prefix(begin)?.strip_suffix("-----")?;
+    let is_label = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ';
+    (label.len() <= LONGEST_LABEL && label.bytes().all(is_label)).then_some(label)
 }
 
 fn body<'a>(begun: &str, lines: &mut impl Iterator<Item = &'a str>) -> Result<Vec<u8>, PemProblem> {
@@ -51,6 +55,9 @@ fn body<'a>(begun: &str, lines: &mut impl Iterator<Item = &'a str>) -> Result<Ve
     }
     Err(PemProblem::Broken)
 }
+
+/// More than any kind of block that openssl knows.
+const LONGEST_LABEL: usize = 40;
 
 #[cfg(test)]
 mod tests {
@@ -88,6 +95,17 @@ mod tests {
         ];
         for (text, problem) in rows {
             assert_eq!(find(text, &["A KEY"]), Err(problem), "{text:?}");
+        }
+    }
+
+    /// What a problem names is printed and logged.
+    #[test]
+    fn no_problem_tells_what_is_in_a_key() {
+        let squeezed = BLOCK.replace('\n', "");
+        let cut = squeezed.replace("-----AQID", "AQID");
+        let small = "-----BEGIN abcd/+=-----\n";
+        for text in [&squeezed, &cut, small, &format!("-----BEGIN {}-----", "A".repeat(65))] {
+            assert_eq!(find(text, &["A KEY"]), Err(PemProblem::NoBlock), "{text:?}");
         }
     }
 }

@@ -63,7 +63,9 @@ pub(super) fn manual(program: &str) -> io::Result<String> {
 
 /// The command with all its subcommands, as only these texts need it.
 fn whole(program: &str) -> clap::Command {
+    // Each subcommand has -h; a word of its own for help would be one that the parser does not know.
     args::command(program)
+        .disable_help_subcommand(true)
         .subcommand(auth::AuthArgs::command().name(super::AUTH))
         .subcommand(calibrate::CalibrateArgs::command().name(super::CALIBRATE))
         .subcommand(CompletionsArgs::command().name(super::COMPLETIONS))

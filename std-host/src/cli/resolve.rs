@@ -80,7 +80,7 @@ fn client(host: &str, args: Args, typed: &Typed<'_>) -> Result<ClientConfig, Pro
     config.interval = interval(&common);
     config.bind = bind;
     config.bind_device = bind_device.or(host_device);
-    config.client_port = client.cport;
+    config.client_port = common.cport;
     config.connect_timeout = client.connect_timeout;
     config.answer_timeout = Some(client.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT))
         .filter(|timeout| !timeout.is_zero());

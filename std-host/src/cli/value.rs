@@ -1,5 +1,6 @@
 //! The value of each option: text in, type out, or the words that say what is allowed. Numbers are
-//! read to their last character, where iperf3 takes what it can and makes `abc` a zero.
+//! read to their last character, where iperf3 takes what it can and makes `abc` a zero. Blanks around
+//! a number are none of it.
 
 use std::time::Duration;
 
@@ -320,7 +321,7 @@ fn not_zero(rate: BitsPerSec) -> Option<BitsPerSec> {
 
 /// Zero, or the length that an interval may have.
 fn seconds(text: &str) -> Option<Duration> {
-    let seconds = text.parse().ok();
+    let seconds = text.trim().parse().ok();
     let seconds = seconds.filter(|secs| *secs == 0.0 || (0.1..=60.0).contains(secs));
     seconds.map(Duration::from_secs_f64)
 }
@@ -329,13 +330,14 @@ fn some_text(text: &str, allowed: &str) -> Result<String, String> {
     if text.is_empty() { Err(allowed.into()) } else { Ok(text.into()) }
 }
 
-/// A decimal number with nothing around it.
+/// A decimal number with nothing but blanks around it.
 fn whole<T: std::str::FromStr + PartialOrd>(text: &str, min: T, max: T) -> Option<T> {
-    text.parse().ok().filter(|value| (min..=max).contains(value))
+    text.trim().parse().ok().filter(|value| (min..=max).contains(value))
 }
 
 /// A number in the base that its prefix tells, as C writes them: `0x` sixteen, `0` eight.
 fn based(text: &str) -> Option<u32> {
+    let text = text.trim();
     let (digits, base) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
         None if text.len() > 1 && text.starts_with('0') => (text, 8),

@@ -4,6 +4,7 @@
 use std::io::{self, BufRead, IsTerminal};
 
 use linerate::error::Error;
+use linerate::process;
 
 use super::signals;
 
@@ -39,9 +40,11 @@ fn from_environment() -> Result<Option<String>, Error> {
     password.transpose()
 }
 
-/// On Ctrl-C the terminal gets its echo back before anything ends.
+/// On Ctrl-C the terminal gets its echo back before anything ends. The echo is off before the question
+/// is there: a program that waits for it answers sooner than a person.
 fn prompt(text: &str) -> Result<String, Error> {
-    let read = signals::without_interrupt(|| rpassword::prompt_password(text));
+    let ask = || process::without_echo(|| rpassword::prompt_password(text));
+    let read = signals::without_interrupt(ask);
     read.flatten().map_err(|error| match error.kind() {
         io::ErrorKind::Interrupted => Error::Interrupted { by: None },
         _ => unread(&error),

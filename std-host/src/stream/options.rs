@@ -149,7 +149,11 @@ impl SocketOptions {
                 Ok(labelled) => (labelled.into(), None),
                 Err(error) => (remote, refusal("--flowlabel", Err(error))),
             },
-            _ => (remote, None),
+            (SocketAddr::V4(_), Some(_)) => {
+                let reason = "the connection is over IPv4; -6 allows no other than IPv6".into();
+                (remote, Some(Warning::Unsupported { option: "--flowlabel", reason }))
+            }
+            (_, None) => (remote, None),
         }
     }
 

@@ -66,6 +66,15 @@ pub(crate) fn leave_terminal() -> io::Result<()> {
     Err(unsupported())
 }
 
+#[derive(Debug)]
+pub(crate) struct Hidden(());
+
+impl Hidden {
+    pub(crate) fn new() -> io::Result<Self> {
+        Err(unsupported())
+    }
+}
+
 pub(crate) fn is_running(_process: u32) -> bool {
     false
 }

@@ -16,6 +16,7 @@
 //! | `fork` | splits the process, which has one thread |
 //! | `exit_code` | waits for a child of `fork` and tells how it ended |
 //! | `leave_terminal` | a session without a terminal, and standard streams that go nowhere |
+//! | `Hidden` | `new` lets a terminal at the standard input show nothing of what is typed and make no signal of Ctrl-C, and forgets what was typed before; ends with its drop |
 //! | `is_running` | whether there is a process of this number; no where nothing tells |
 //! | `cpu_times` | CPU time of the whole process |
 //! | `socket_number` | the system's number of the socket, for reports |
@@ -103,7 +104,7 @@ pub(crate) use bulk::{
     send_file, set_segment_size,
 };
 pub(crate) use os::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
+    BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
     exit_code, fork, is_multipath, is_running, leave_terminal, mss, multipath_socket, path_mtu,
     prepare_thread, raise_descriptor_limit, recv_with_destination, request_destination,
     reuse_ended, sctp_socket, set_congestion, set_dont_fragment, set_flow_label, set_keep_alive,

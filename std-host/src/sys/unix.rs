@@ -76,6 +76,36 @@ pub(crate) fn leave_terminal() -> io::Result<()> {
     Ok(())
 }
 
+/// A terminal at the standard input that shows nothing of what is typed, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Hidden(libc::termios);
+
+impl Hidden {
+    pub(crate) fn new() -> io::Result<Self> {
+        let mut terminal = MaybeUninit::<libc::termios>::zeroed();
+        // SAFETY: the pointer is valid for writes of one termios, which all-zero bytes are.
+        let terminal = unsafe {
+            check(libc::tcgetattr(libc::STDIN_FILENO, terminal.as_mut_ptr()))?;
+            terminal.assume_init()
+        };
+        let mut hiding = terminal;
+        // Nor is Ctrl-C a signal: it is for who reads the characters.
+        hiding.c_lflag &= !(libc::ECHO | libc::ECHONL | libc::ICANON | libc::ISIG);
+        hiding.c_cc[libc::VMIN] = 1;
+        hiding.c_cc[libc::VTIME] = 0;
+        // SAFETY: the pointer is valid for reads of one termios.
+        check(unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &raw const hiding) })?;
+        Ok(Self(terminal))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is valid for reads of one termios. There is nobody to tell of a failure.
+        let _ = unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw const self.0) };
+    }
+}
+
 /// Whether a process runs, whoever owns it.
 pub(crate) fn is_running(process: u32) -> bool {
     let Ok(process) = libc::pid_t::try_from(process) else { return false };

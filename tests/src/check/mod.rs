@@ -217,7 +217,8 @@ impl Check<'_> {
         });
     }
 
-    /// The client alone ends a test by amount: when its sent or its received bytes reach it.
+    /// The client alone ends a test by amount: when its sent or its received bytes reach it. A server
+    /// stops by itself where nothing can be missing then, after whole blocks.
     fn amount_is_kept(&mut self) {
         let len = self.len();
         let tolerance = Tolerance::of(self.client);
@@ -246,6 +247,13 @@ impl Check<'_> {
             let rest = if tolerance.ends_with_an_interval { in_an_interval } else { 0 };
             let most = amount + datagrams + over + rest;
             self.claim(sent <= most, || format!("{sent} bytes sent, at most {most} are right"));
+        }
+        let stops = self.server.tool == Tool::Linerate && !self.case.udp && self.case.omit == 0;
+        if stops && self.case.direction != Direction::Forward {
+            let sent = self.own_sent(Way::ToClient).bytes;
+            let most = amount + self.case.streams * len;
+            let what = || format!("the server sent {sent} bytes, at most {most} are right");
+            self.claim(sent <= most, what);
         }
     }
 

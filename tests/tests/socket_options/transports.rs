@@ -121,6 +121,23 @@ fn both_ends_use_the_congestion_control_that_was_asked_for() {
 }
 
 #[test]
+fn what_no_socket_of_the_test_can_have_is_refused_before_the_server_is_called() {
+    // The kernel takes segments of 88 bytes at least; labels are of IPv6.
+    let cases = [
+        ("-M 20", "error - -M 20: unable to set TCP/SCTP MSS: Invalid argument"),
+        ("-L 5", "error - -L 5: unable to set IPv6 flow label: 127.0.0.1 has no IPv6 address"),
+        ("-L 5 -u", "error - -L 5: unable to set IPv6 flow label: 127.0.0.1 has no IPv6 address"),
+    ];
+    for (line, message) in cases {
+        let options: Vec<_> = line.split_whitespace().collect();
+        let ended = client::run(Tool::Linerate, "127.0.0.1", free_port(), &options, LIMIT);
+        let ended = ended.unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(ended.code, Some(1), "{ended}");
+        assert!(ended.stderr.contains(message), "{ended}");
+    }
+}
+
+#[test]
 fn sctp_that_the_kernel_lacks_is_refused_before_the_server_is_called() {
     if has_sctp() {
         return;

@@ -133,17 +133,13 @@ pub(in crate::cli) struct ClientArgs {
     #[arg(long)]
     pub(in crate::cli) dont_fragment: bool,
 
-    /// Local port of the first data stream; the others follow it
-    #[arg(long, value_name = "PORT", value_parser = value::port)]
-    #[arg(allow_negative_numbers = true)]
-    pub(in crate::cli) cport: Option<u16>,
-
     /// Begin every line of text with this name of the test
     #[arg(short = 'T', long, value_name = "TEXT")]
     pub(in crate::cli) title: Option<String>,
 
     /// Keep this text with the results of both ends
-    #[arg(long, value_name = "TEXT")]
+    // What iperf3 takes for it; --explain would make these beginnings ambiguous.
+    #[arg(long, value_name = "TEXT", aliases = ["e", "ex"])]
     pub(in crate::cli) extra_data: Option<String>,
 
     /// Show the server's own output, too

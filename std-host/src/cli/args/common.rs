@@ -33,6 +33,11 @@ pub(in crate::cli) struct CommonArgs {
     #[arg(long, value_name = "DEVICE", value_parser = value::device)]
     pub(in crate::cli) bind_dev: Option<String>,
 
+    /// Client: local port of the first data stream; the others follow it
+    #[arg(long, value_name = "PORT", value_parser = value::port)]
+    #[arg(allow_negative_numbers = true)]
+    pub(in crate::cli) cport: Option<u16>,
+
     /// Use IPv4 only
     #[arg(short = '4', long, overrides_with = "version6")]
     pub(in crate::cli) version4: bool,

@@ -176,6 +176,34 @@ fn each_setting_of_a_tcp_test_has_its_option() {
     }
 }
 
+/// As `wc -l` and `printf %5d` write them.
+#[test]
+fn blanks_around_a_number_do_no_harm() {
+    for (option, value) in [
+        ("-t", "3"),
+        ("-i", "0.5"),
+        ("-P", "4"),
+        ("-p", "5300"),
+        ("-S", "0x48"),
+        ("-L", "7"),
+        ("-A", "1"),
+        ("-n", "1M"),
+        ("-w", "64K"),
+        ("-b", "10M/5"),
+        ("--fq-rate", "1G"),
+        ("--connect-timeout", "250"),
+        ("--cntl-ka", "9/2/2"),
+    ] {
+        let words = |value: &str| {
+            let words =
+                ["linerate".into(), "-c".into(), "host".into(), format!("{option}={value}")];
+            parse(words.into_iter().map(OsString::from))
+        };
+        assert_eq!(words(&format!("  {value} ")), words(value), "{option} {value}");
+        assert!(words(value).is_ok(), "{option} {value}");
+    }
+}
+
 #[test]
 fn udp_has_its_own_rate_and_block() {
     let rows: &[Row<ClientConfig>] = &[
@@ -223,7 +251,7 @@ fn each_server_option_changes_what_it_is_for() {
         }),
         ("-A 3", |s| s.affinity = Some(3)),
         ("-F a.iso", |s| s.file = Some("a.iso".into())),
-        ("-m", |_| ()),
+        ("-m --cport 5300", |_| ()),
         ("-X 192.0.2.7 -X 192.0.2.8", |s| {
             s.sctp_bind = vec!["192.0.2.7".into(), "192.0.2.8".into()];
         }),

@@ -87,6 +87,9 @@ fn completions_know_every_option_in_every_shell() {
             let long = arg.get_long().expect("every option has a long name");
             assert!(script.contains(long), "{shell}: {long}");
         }
+        // The command has -h, and no word for it.
+        let help = "Print this message or the help of the given subcommand(s)";
+        assert!(!script.contains(help) && !script.contains("subcmd__help"), "{shell}");
         assert_eq!(stop.exit_code() as u8, 0);
     }
 }

@@ -71,7 +71,7 @@ const TABLE: &[(&[&str], Side, &str)] = &[
     (&["-k 1", "-k1M", "--blockcount 1K", "--blockcount=1t"], Client, ""),
     (&["-l 1", "-l1M", "--length 0", "--length=8K"], Client, ""),
     (&["-l 16", "--length=65507"], Client, "-u"),
-    (&["--cport 1", "--cport=65535"], Client, ""),
+    (&["--cport 1", "--cport=65535"], Both, ""),
     (&["-P 1", "-P128", "--parallel 4", "--parallel=4"], Client, ""),
     (&["-R", "--reverse"], Client, ""),
     (&["--bidir"], Client, ""),
@@ -155,6 +155,33 @@ fn the_table_leaves_no_option_out() {
             name.strip_prefix("--") == Some(long)
         });
         assert!(is_listed || own.contains(&long), "--{long}");
+    }
+}
+
+/// What this command has beside iperf3's options makes none of their beginnings ambiguous.
+#[test]
+fn every_beginning_that_iperf3_takes_is_taken() {
+    let spellings = || TABLE.iter().flat_map(|(spellings, ..)| *spellings);
+    let long = |spelling: &'static str| spelling.split([' ', '=']).next()?.strip_prefix("--");
+    let mut names: Vec<_> = spellings().filter_map(|&spelling| long(spelling)).collect();
+    names.retain(|name| *name != "json-stream-full");
+    names.extend(["server", "client", "version", "help"]);
+    names.sort_unstable();
+    names.dedup();
+    for (spellings, side, beside) in TABLE {
+        let role = if *side == Server { "-s" } else { "-c host" };
+        for &spelling in *spellings {
+            let Some(name) = long(spelling).filter(|name| names.contains(name)) else { continue };
+            for end in 1..name.len() {
+                let cut = &name[..end];
+                if names.iter().filter(|name| name.starts_with(cut)).count() > 1 {
+                    continue;
+                }
+                let [whole, cut] = [spelling, &spelling.replacen(name, cut, 1)]
+                    .map(|option| parse_line(&format!("linerate {role} {option} {beside}")));
+                assert_eq!(cut, whole, "{spelling} {end}");
+            }
+        }
     }
 }
 
