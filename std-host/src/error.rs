@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use linerate_core::protocol::code::{ServerError, error_number};
-use linerate_core::session::{Refusal, SessionError};
+use linerate_core::session::{Phase, Refusal, SessionError};
 use linerate_core::test::Protocol;
 
 use crate::auth;
@@ -42,6 +42,13 @@ pub enum Error {
     },
     /// All data streams broke, the last of them by an error of this end's system.
     StreamsLost {
+        /// What the system said.
+        reason: String,
+    },
+    /// The control connection broke, as the other end or the system says.
+    ControlLost {
+        /// Where the exchange was.
+        phase: Phase,
         /// What the system said.
         reason: String,
     },
@@ -129,7 +136,7 @@ impl Error {
         match self {
             Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
             Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
-            Self::StreamsLost { .. } => ExitCode::Partial,
+            Self::StreamsLost { .. } | Self::ControlLost { .. } => ExitCode::Partial,
             Self::Interrupted { .. } => ExitCode::Aborted,
             Self::Login(_) | Self::LoginUnanswered => ExitCode::Authentication,
             Self::Refused { refusal, .. } => session_exit_code(&SessionError::Refused(*refusal)),
@@ -191,6 +198,9 @@ impl fmt::Display for Error {
                 )
             }
             Self::StreamsLost { reason } => write!(f, "{}: {reason}", SessionError::StreamsLost),
+            Self::ControlLost { phase, reason } => {
+                write!(f, "{}: {reason}", SessionError::ControlClosed(*phase))
+            }
             Self::Interrupted { by: None } => f.write_str("interrupted"),
             Self::Interrupted { by: Some(by) } => write!(f, "interrupted by {by}"),
             Self::Login(refusal) => {

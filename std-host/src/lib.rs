@@ -58,6 +58,7 @@ pub mod observe;
 pub mod process;
 pub mod report;
 pub mod server;
+pub mod service;
 mod stream;
 mod sys;
 pub mod system_info;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::auth::Guest;
 use crate::error::Error;
 use crate::report::{Progress, ServerOutput};
 
@@ -12,6 +13,9 @@ use crate::report::{Progress, ServerOutput};
 pub trait Observer: Send {
     /// Takes one thing that happened. Must not block for long: the test's control connection waits.
     fn handle(&mut self, progress: Progress);
+
+    /// Server: the client may have its test because it logged in.
+    fn logged_in(&mut self, _guest: &Guest) {}
 
     /// Server: the output so far, for a client that asked for it (`--get-server-output`).
     fn server_output(&mut self) -> Option<ServerOutput> {

@@ -7,9 +7,11 @@
 //! | [`tool`] | which program is meant, and where it is |
 //! | [`process`] | a child that is always collected: output, time limit, signals by its id |
 //! | [`server`], [`client`] | the two roles of a test |
+//! | [`journal`] | a server whose log is read while it runs |
 //! | [`case`] | a client's command line, and what it asks for |
 //! | [`check`] | both documents of one test held against each other |
 //! | [`pair`] | one case between two tools, checked |
+//! | [`footprint`] | what a process holds of its system |
 //! | [`json`], [`text`] | what both tools print, made comparable |
 //! | [`scratch`] | a folder for the files of a test |
 //! | [`both`] | the same test by each tool with itself |
@@ -31,7 +33,9 @@ pub mod case;
 pub mod check;
 pub mod client;
 pub mod folder;
+pub mod footprint;
 pub mod fuzzing;
+pub mod journal;
 pub mod json;
 pub mod link;
 #[cfg(target_os = "linux")]

@@ -9,6 +9,7 @@ mod link;
 mod no_std;
 mod setup;
 mod size;
+mod soak;
 mod steps;
 mod test;
 mod windows;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Some((chore, options)) if chore == "bench" => bench::run(options),
         Some((chore, options)) if chore == "fuzz" => fuzz::run(options),
         Some((chore, options)) if chore == "size" => size::run(options),
+        Some((chore, options)) if chore == "soak" => soak::run(options),
         Some((chore, options)) if chore == "link" => link::run(options),
         Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
         Some((chore, options)) if chore == "windows" => windows::run(options),
@@ -54,6 +56,8 @@ cargo xtask fuzz --seed-corpus
     writes the seeds that the recordings make
 cargo xtask size
     bytes of the engine's types, stack of its deepest calls, lines of each adapter
+cargo xtask soak [--tests N | --hours H]
+    one server under short tests of all kinds; fails if its memory, descriptors or threads grow
 cargo xtask link [OPTION...] -- COMMAND...
     a command across a link that delays, loses, doubles, reorders; alone, it tells its options
 cargo xtask windows [--release]

@@ -27,7 +27,7 @@ use clap::{CommandFactory, FromArgMatches};
 pub use auth::AuthConfig;
 pub use calibrate::CalibrateConfig;
 pub use limits::LimitsConfig;
-pub use output::{JsonStreamKind, OutputConfig};
+pub use output::{JsonStreamKind, LogChoice, OutputConfig};
 pub use process::ProcessConfig;
 
 use self::args::Args;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::report::UnitFormat;
+use crate::report::log::LogFormat;
 
 /// What the output looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,9 @@ pub struct OutputConfig {
     pub timestamps: Option<String>,
     /// How much to tell of what happens inside, 1 to 4 (`-d`).
     pub debug: Option<u8>,
+    /// Server: lines of a log for each test (`--test-log`); none leaves it to whether somebody
+    /// watches.
+    pub test_log: Option<LogChoice>,
     /// More detail in the text (`-V`).
     pub verbose: bool,
     /// Print hints and warnings even where no terminal shows them (`--explain`). Off under the name
@@ -32,6 +36,15 @@ pub struct OutputConfig {
     pub title: Option<String>,
     /// An option was given that does nothing any more.
     pub has_obsolete: bool,
+}
+
+/// The log lines of a server that were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogChoice {
+    /// None.
+    Off,
+    /// In this form.
+    Lines(LogFormat),
 }
 
 /// What lines of JSON end with.

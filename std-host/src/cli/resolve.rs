@@ -178,7 +178,7 @@ fn server(args: Args, limits: ServerLimits, typed: &Typed<'_>) -> Result<ServerC
 }
 
 fn output(args: &Args, program: &str) -> OutputConfig {
-    let Args { common, client, .. } = args;
+    let Args { common, client, server } = args;
     let json_stream = match (common.json_stream, common.json_stream_full_output) {
         (false, _) => None,
         (true, false) => Some(JsonStreamKind::Lines),
@@ -191,6 +191,7 @@ fn output(args: &Args, program: &str) -> OutputConfig {
         json_stream,
         logfile: common.logfile.clone(),
         timestamps: common.timestamps.clone(),
+        test_log: server.test_log,
         debug: common.debug.filter(|level| *level > 0),
         verbose: common.verbose,
         explain: common.explain && program != super::IPERF3_PROGRAM,

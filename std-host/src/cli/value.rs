@@ -11,9 +11,11 @@ use linerate_core::test::{
 };
 use linerate_core::units::{BitsPerSec, UnitError, parse_rate, parse_size};
 
+use super::LogChoice;
 use super::problem::{iperf3_text, number};
 use crate::config::KeepAlive;
 use crate::report::UnitFormat;
+use crate::report::log::LogFormat;
 
 /// What `--timestamps` prints when it is given no format of its own.
 pub(super) const TIMESTAMP_FORMAT: &str = "%c ";
@@ -263,6 +265,15 @@ fn millis(text: &str, least: u32, number: i32) -> Result<Duration, String> {
     let most = MAX_SECONDS * 1000;
     let millis = whole(text, least, most).map(|millis| Duration::from_millis(millis.into()));
     millis.ok_or_else(|| format!("{} ({least} to {most} milliseconds)", iperf3_text(number)))
+}
+
+pub(super) fn test_log(text: &str) -> Result<LogChoice, String> {
+    match text {
+        "text" => Ok(LogChoice::Lines(LogFormat::Text)),
+        "json" => Ok(LogChoice::Lines(LogFormat::Json)),
+        "off" => Ok(LogChoice::Off),
+        _ => Err("must be text, json or off".into()),
+    }
 }
 
 pub(super) fn idle_timeout(text: &str) -> Result<Duration, String> {

@@ -69,6 +69,15 @@ impl Console {
         }
     }
 
+    /// Writes a line of the log of a service, which has its own time, where complaints go.
+    pub(super) fn log(&self, line: &str) {
+        let line = format!("{line}\n");
+        match &self.log {
+            Some(log) if !self.is_json => append(log, &line),
+            _ => write_error(&line),
+        }
+    }
+
     /// Says to the terminal what [`complain`](Self::complain) put into a log file: for a daemon that
     /// has not left its terminal.
     pub(super) fn complain_beside_log(&self, line: &str) {

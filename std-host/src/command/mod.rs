@@ -5,12 +5,16 @@ mod auth;
 mod calibrate;
 mod client;
 mod console;
+mod journal;
 mod password;
 mod printer;
 mod server;
 mod signals;
+mod supervise;
+mod throttle;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use linerate::cli::{OutputConfig, Stop};
 use linerate::error::{Error, ExitCode};
@@ -49,11 +53,14 @@ fn block_on<T: Send>(work: impl Future<Output = Result<T, Error>> + Send) -> Res
         .enable_all()
         .build()
         .map_err(failed)?;
-    std::thread::scope(|scope| {
+    let ran = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("control".into()).stack_size(STACK_BYTES);
         let running = thread.spawn_scoped(scope, || runtime.block_on(work)).map_err(failed)?;
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    });
+    // A thread that a disk or a key keeps busy does not keep the process.
+    runtime.shutdown_timeout(LAST_THREADS);
+    ran
 }
 
 /// Opens what the command prints to, and warns of options without effect.
@@ -83,4 +90,5 @@ fn tell_failure(console: &Console, output: &OutputConfig, error: &Error, end: En
 
 /// Control connections need little; the data streams have threads of their own.
 const CONTROL_THREADS: usize = 2;
+const LAST_THREADS: Duration = Duration::from_secs(1);
 const STACK_BYTES: usize = 4 << 20;

@@ -13,16 +13,20 @@ use linerate::error::{Error, ExitCode};
 use linerate::limits::LiveLimits;
 use linerate::observe::{Cancel, DebugLog, Detail, Observer};
 use linerate::process::{Detached, PidFile, Readiness, detach};
+use linerate::report::log::{LogLine, TestLog};
 use linerate::report::text::banner;
 use linerate::report::{Progress, ServerOutput, error_line};
 use linerate::server::{ObserveTests, Server};
+use linerate::service::Supervisor;
 use linerate::system_info::run_on_cpu;
 use linerate_core::session::SessionError;
 use linerate_core::test::End;
 
 use super::console::Console;
+use super::journal::Journal;
 use super::printer::{Report, is_plain, text_options};
-use super::{block_on, open_console, signals, tell_failure};
+use super::throttle::Throttle;
+use super::{block_on, open_console, signals, supervise, tell_failure};
 
 /// Serves until it is told to stop, or for one test.
 pub(crate) fn server(
@@ -89,6 +93,7 @@ async fn serve(
     let one_off = config.one_off;
     let server = Server::bind(config).await?;
     let _the_first = live.set(server.limits());
+    let journal = Journal::open(&output, readiness.is_some(), &console);
     readiness.map(Readiness::tell).transpose()?;
     let log = Arc::new(Log {
         port: server.port(),
@@ -96,17 +101,33 @@ async fn serve(
         cancel: cancel.clone(),
         output,
         console,
+        journal,
         running: AtomicUsize::new(0),
         next_test: AtomicU64::new(1),
         told_of_interrupt: AtomicBool::new(false),
         complaints: Mutex::new(Throttle::new()),
     });
     log.print_banner(1);
+    log.write(|| LogLine::new("start").with("port", log.port));
+    let supervisor = Supervisor::from_env().map(Arc::new);
+    if let Some(supervisor) = &supervisor {
+        let log = log.clone();
+        supervise::begin(supervisor.clone(), server.handle(), move || log.status());
+    }
+    let stopping = tokio::spawn(log.clone().stopping(supervisor));
     server.run(Arc::new(Tests(log.clone())), &cancel).await;
+    if cancel.is_cancelled() {
+        // It has nothing more to wait for; an idle server has been faster.
+        let _ = stopping.await;
+    } else {
+        stopping.abort();
+    }
     let is_told = log.told_of_interrupt.load(Ordering::Relaxed);
     if cancel.is_cancelled() && !is_told {
         tell_failure(&log.console, &log.output, &cancel.error(), End::Server);
     }
+    let why = cancel.is_cancelled().then(|| cancel.error().to_string());
+    log.write(|| LogLine::new("stop").with("reason", why));
     Ok(())
 }
 
@@ -135,6 +156,7 @@ fn reread(
 struct Log {
     output: OutputConfig,
     console: Arc<Console>,
+    journal: Option<Journal>,
     port: u16,
     one_off: bool,
     cancel: Cancel,
@@ -149,6 +171,28 @@ impl Log {
     fn print_banner(&self, test_number: u64) {
         if !self.output.is_json() {
             self.console.print(&banner(&text_options(&self.output), self.port, test_number));
+        }
+    }
+
+    /// A line of the log, if there is one.
+    fn write(&self, line: impl FnOnce() -> LogLine) {
+        if let Some(journal) = &self.journal {
+            journal.write(&line());
+        }
+    }
+
+    /// What whoever supervises the server may show.
+    fn status(&self) -> String {
+        let running = self.running.load(Ordering::Relaxed);
+        let begun = self.next_test.load(Ordering::Relaxed) - 1;
+        format!("port {}, clients now: {running}, since the start: {begun}", self.port)
+    }
+
+    /// Says once that the server is being stopped.
+    async fn stopping(self: Arc<Self>, supervisor: Option<Arc<Supervisor>>) {
+        self.cancel.cancelled().await;
+        if let Some(supervisor) = supervisor {
+            supervisor.stopping(&self.status());
         }
     }
 
@@ -174,12 +218,18 @@ impl ObserveTests for Tests {
         log.next_test.fetch_max(test_number + 1, Ordering::Relaxed);
         let report = Report::new(&log.output);
         let peer = String::new();
-        Box::new(Printer { log, test_number, peer, report, is_numbered: false })
+        let test_log = TestLog::new();
+        Box::new(Printer { log, test_number, peer, report, test_log, is_numbered: false })
     }
 
     fn turned_away(&self, peer: SocketAddr, why: &str) {
-        let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
-        self.0.complain(&format!("{program}: {ip} was turned away: {why}"));
+        match &self.0.journal {
+            Some(journal) => journal.write_few(LogLine::turned_away(peer, why)),
+            None => {
+                let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
+                self.0.complain(&format!("{program}: {ip} was turned away: {why}"));
+            }
+        }
     }
 
     fn waits(&self, peer: SocketAddr, place: usize) {
@@ -189,19 +239,14 @@ impl ObserveTests for Tests {
         }
     }
 
-    fn logged_in(&self, peer: SocketAddr, guest: &Guest) {
-        if self.0.output.verbose {
-            let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
-            let (user, behind) = (guest.user.escape_debug(), guest.behind_secs);
-            self.0.complain(&format!(
-                "{program}: {ip} logged in as \"{user}\", its clock is {behind} s behind"
-            ));
-        }
-    }
-
     fn cannot_accept(&self, error: &io::Error) {
         let error = Error::system("unable to accept connections for now", error);
-        self.0.complain(&error_line(&self.0.output.program, &error, End::Server));
+        match &self.0.journal {
+            Some(journal) => {
+                journal.write_few(LogLine::new("trouble").with("reason", error.to_string()));
+            }
+            None => self.0.complain(&error_line(&self.0.output.program, &error, End::Server)),
+        }
     }
 }
 
@@ -212,6 +257,7 @@ struct Printer {
     /// The client's address.
     peer: String,
     report: Report,
+    test_log: TestLog,
     is_numbered: bool,
 }
 
@@ -234,6 +280,18 @@ impl Observer for Printer {
             }
             _ => {}
         }
+        self.journal(&progress);
+    }
+
+    fn logged_in(&mut self, guest: &Guest) {
+        self.test_log.logged_in(guest);
+        if self.log.output.verbose && self.log.journal.is_none() {
+            let (program, ip) = (&self.log.output.program, &self.peer);
+            let (user, behind) = (guest.user.escape_debug(), guest.behind_secs);
+            self.log.complain(&format!(
+                "{program}: {ip} logged in as \"{user}\", its clock is {behind} s behind"
+            ));
+        }
     }
 
     fn server_output(&mut self) -> Option<ServerOutput> {
@@ -249,8 +307,18 @@ impl Observer for Printer {
 }
 
 impl Printer {
+    /// Anybody can end a test that never began.
+    fn journal(&mut self, progress: &Progress) {
+        let Some(journal) = &self.log.journal else { return };
+        match self.test_log.handle(progress) {
+            Some(line) if self.test_log.has_begun() => journal.write(&line),
+            Some(line) => journal.write_few(line),
+            None => {}
+        }
+    }
+
     fn on_error(&self, error: &Error) {
-        let Self { log, report, test_number, peer, is_numbered } = self;
+        let Self { log, report, test_number, peer, is_numbered, .. } = self;
         if matches!(error, Error::Interrupted { .. }) {
             log.told_of_interrupt.store(true, Ordering::Relaxed);
         }
@@ -277,60 +345,5 @@ impl Drop for Printer {
         if is_last && !self.log.one_off && !self.log.cancel.is_cancelled() {
             self.log.print_banner(self.log.next_test.load(Ordering::Relaxed));
         }
-    }
-}
-
-/// Lets the lines of a bad minute through and a few a second of a bad day, and counts the rest: who
-/// was refused and why is to be read, and a port scan must not fill a disk.
-struct Throttle {
-    left: u32,
-    refilled: Option<Instant>,
-    unsaid: u64,
-}
-
-impl Throttle {
-    const fn new() -> Self {
-        Self { left: MOST_LINES_AT_ONCE, refilled: None, unsaid: 0 }
-    }
-
-    /// Whether a line may be printed, and how many were held back before it.
-    fn admit(&mut self, now: Instant) -> Option<u64> {
-        let passed = now - *self.refilled.get_or_insert(now);
-        let more = u32::try_from(passed.as_millis() / MILLIS_A_LINE).unwrap_or(u32::MAX);
-        if more > 0 {
-            self.left = self.left.saturating_add(more).min(MOST_LINES_AT_ONCE);
-            self.refilled = Some(now);
-        }
-        let Some(left) = self.left.checked_sub(1) else {
-            self.unsaid += 1;
-            return None;
-        };
-        self.left = left;
-        Some(std::mem::take(&mut self.unsaid))
-    }
-}
-
-const MOST_LINES_AT_ONCE: u32 = 100;
-/// Five lines a second in the long run.
-const MILLIS_A_LINE: u128 = 200;
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_flood_of_lines_is_counted_instead() {
-        let began = Instant::now();
-        let at = |millis| began + Duration::from_millis(millis);
-        let mut throttle = Throttle::new();
-        let mut said = |count: u64, at| (0..count).filter_map(|_| throttle.admit(at)).count();
-        assert_eq!(said(120, at(0)), 100);
-        // The first of them tells of the 20 before it.
-        assert_eq!(said(120, at(1000)), 5);
-        assert_eq!(throttle.admit(at(1300)), Some(115));
-        assert_eq!(throttle.admit(at(1301)), None);
-        assert_eq!(throttle.admit(at(3_600_000)), Some(1));
     }
 }

@@ -34,7 +34,8 @@ pub(super) struct Connection {
     /// The server's output as it came in.
     received: Vec<u8>,
     received_kind: Option<OutputKind>,
-    write_failed: bool,
+    /// What broke the connection for writing; the system says so only once.
+    write_error: Option<io::Error>,
     debug: Option<Debug>,
 }
 
@@ -42,8 +43,8 @@ pub(super) struct Connection {
 pub(super) enum Arrived {
     /// So many bytes, to be taken with `hand_over`.
     Bytes(usize),
-    /// Its end.
-    End,
+    /// Its end, and what broke it if the other end did not close it.
+    End(Option<io::Error>),
     /// Nothing after all.
     Nothing,
 }
@@ -57,7 +58,7 @@ impl Connection {
             output_sent: 0,
             received: Vec::new(),
             received_kind: None,
-            write_failed: false,
+            write_error: None,
             debug: debug.map(|log| Debug { log, sent: Trace::new(), received: Trace::new() }),
         }
     }
@@ -68,22 +69,28 @@ impl Connection {
         session: &mut Session<E, MAX_STREAMS>,
     ) -> Arrived {
         loop {
-            let wants_to_write =
-                !self.write_failed && self.send(session).is_err_and(|error| would_block(&error));
+            let wants_to_write = self.write_error.is_none()
+                && self.send(session).is_err_and(|error| would_block(&error));
             let interest = if wants_to_write {
                 Interest::READABLE | Interest::WRITABLE
             } else {
                 Interest::READABLE
             };
-            let Ok(ready) = self.stream.ready(interest).await else { return Arrived::End };
+            let ready = match self.stream.ready(interest).await {
+                Ok(ready) => ready,
+                Err(error) => return Arrived::End(Some(error)),
+            };
             if !ready.is_readable() && !ready.is_read_closed() {
                 continue;
             }
             return match self.stream.try_read(&mut self.buffer) {
-                Ok(0) => Arrived::End,
+                Ok(0) => Arrived::End(
+                    // Of a connection that the other end closed in order.
+                    self.write_error.take().filter(|e| e.kind() != io::ErrorKind::BrokenPipe),
+                ),
                 Ok(len) => Arrived::Bytes(len),
                 Err(error) if would_block(&error) => Arrived::Nothing,
-                Err(_) => Arrived::End,
+                Err(error) => Arrived::End(Some(error)),
             };
         }
     }
@@ -172,8 +179,12 @@ impl Connection {
                 Ok(bytes) => session.consume_control(bytes),
                 Err(error) => {
                     // The reading side will say that the connection is gone.
-                    self.write_failed = !would_block(&error);
-                    return Err(error);
+                    if would_block(&error) {
+                        return Err(error);
+                    }
+                    let kind = error.kind();
+                    self.write_error = Some(error);
+                    return Err(kind.into());
                 }
             }
         }

@@ -19,8 +19,9 @@ use linerate_core::time::Instant;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
+use crate::auth::Guest;
 use crate::clock::Clock;
-use crate::error::Error;
+use crate::error::{Error, words};
 use crate::observe::{Cancel, DebugLog, Detail, Observer};
 use crate::report::json::server_output_member;
 use crate::report::{
@@ -73,6 +74,11 @@ pub(crate) trait Backend {
     /// The settings are agreed: fills in what the connection's record did not know.
     fn on_agreed(&mut self, _session: &TestSession<Self>, _connection: &mut ConnectionRecord) {}
 
+    /// Server: who has just logged in.
+    fn take_guest(&mut self) -> Option<Guest> {
+        None
+    }
+
     /// An error of the session in the words of this end.
     fn explain(&self, error: SessionError, _session: &TestSession<Self>) -> Error {
         Error::Session(error)
@@ -80,6 +86,9 @@ pub(crate) trait Backend {
 
     /// The test's clock runs.
     fn on_started(&mut self) {}
+
+    /// The session is over; its connections are still to be closed.
+    fn on_over(&mut self) {}
 
     /// The file behind this end's data.
     fn file(&self) -> Option<&DataFile> {
@@ -116,7 +125,10 @@ pub(crate) struct Driver<'a, B: Backend> {
     backend: B,
     connection: Connection,
     clock: Clock,
+    /// Without a bound of its own, yet short: a server's has each agreed stream once and one answer to
+    /// each of its questions, a client's one outcome a stream.
     inputs: mpsc::UnboundedReceiver<B::Input>,
+    /// Likewise: each kind of news comes once a stream.
     stream_news: mpsc::UnboundedReceiver<News>,
     stream_news_sender: mpsc::UnboundedSender<News>,
     sockets: Vec<DataSocket>,
@@ -132,6 +144,8 @@ pub(crate) struct Driver<'a, B: Backend> {
     local_error: Option<Error>,
     /// What broke the last stream that broke.
     lost_by: Option<String>,
+    /// What broke the control connection.
+    control_lost_by: Option<String>,
     ended: bool,
 }
 
@@ -165,6 +179,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             denied: None,
             local_error: None,
             lost_by: None,
+            control_lost_by: None,
             ended: false,
         }
     }
@@ -185,6 +200,9 @@ impl<'a, B: Backend> Driver<'a, B> {
                     if let Err(error) = backend.on_input(session, sockets, clock.now(), input) {
                         self.local_error = Some(error);
                     }
+                    if let Some(guest) = self.backend.take_guest() {
+                        self.observer.logged_in(&guest);
+                    }
                 }
                 Some(news) = self.stream_news.recv() => self.on_stream(&news),
                 () = sleep_until(deadline) => self.session.handle_timeout(self.clock.now()),
@@ -194,6 +212,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 }
             }
         }
+        self.backend.on_over();
         let streams = self.streams.take();
         self.connection.close(self.session.as_mut()).await;
         close(streams).await;
@@ -330,7 +349,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 (None, Some(reason)) if error == SessionError::StreamsLost => {
                     Error::StreamsLost { reason }
                 }
-                (None, _) => self.backend.explain(error, &self.session),
+                (None, _) => self.explain(error),
             }),
         };
         // Stock servers send it unasked once any client has asked.
@@ -343,6 +362,15 @@ impl<'a, B: Backend> Driver<'a, B> {
             self.tell(Progress::Warning(Warning::ConcurrentTests { count }));
         }
         self.tell(Progress::Ended(end));
+    }
+
+    fn explain(&mut self, error: SessionError) -> Error {
+        match (self.backend.explain(error, &self.session), self.control_lost_by.take()) {
+            (Error::Session(SessionError::ControlClosed(phase)), Some(reason)) => {
+                Error::ControlLost { phase, reason }
+            }
+            (error, _) => error,
+        }
     }
 
     /// A stream broke, failed or has nothing more to do.
@@ -370,7 +398,10 @@ impl<'a, B: Backend> Driver<'a, B> {
                     self.session.handle_control_with_output(now, bytes, output);
                 });
             }
-            connection::Arrived::End => self.session.handle_control_closed(now),
+            connection::Arrived::End(error) => {
+                self.control_lost_by = error.as_ref().map(words);
+                self.session.handle_control_closed(now);
+            }
             connection::Arrived::Nothing => {}
         }
     }

@@ -80,7 +80,8 @@ pub fn warning_text(warning: &Warning) -> String {
     }
 }
 
-fn error_text(error: &Error, end: End) -> String {
+/// What went wrong, in the words of the end that it happened to.
+pub(super) fn error_text(error: &Error, end: End) -> String {
     match error {
         Error::Interrupted { by } => {
             let terminated = SessionError::Terminated(end);
@@ -91,6 +92,9 @@ fn error_text(error: &Error, end: End) -> String {
         }
         Error::Session(SessionError::ControlClosed(phase)) if end == End::Server => {
             format!("the client has unexpectedly closed the connection while {phase}")
+        }
+        Error::ControlLost { phase, reason } if end == End::Server => {
+            format!("the connection to the client broke while {phase}: {reason}")
         }
         // The number is the server's system's; of the same kind, most likely, as in iperf3.
         Error::Session(SessionError::Refused(Refusal::Error(told)))
@@ -121,7 +125,8 @@ fn kind(error: &Error, end: End) -> Kind {
         (Error::Usage(_), _) => Kind::Usage,
         (Error::Interrupted { .. }, _) => Kind::Interrupt,
         (
-            Error::Session(SessionError::Terminated(End::Client) | SessionError::ControlClosed(_)),
+            Error::Session(SessionError::Terminated(End::Client) | SessionError::ControlClosed(_))
+            | Error::ControlLost { .. },
             End::Server,
         ) => Kind::Notice,
         _ => Kind::Error,

@@ -4,6 +4,7 @@
 
 mod date;
 pub mod json;
+pub mod log;
 mod message;
 mod quantity;
 mod stamp;

@@ -20,7 +20,8 @@ use tokio::task::AbortHandle;
 use super::input::Input;
 use super::policy::session_config;
 use super::table::{Place, Promise};
-use super::{NO_LOGIN, ObserveTests, Shared};
+use super::{NO_LOGIN, Shared};
+use crate::auth::Guest;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
@@ -55,7 +56,6 @@ pub(super) async fn host(
     test: Arrived,
     config: &ServerConfig,
     shared: &Arc<Shared>,
-    tests: &dyn ObserveTests,
     observer: &mut dyn Observer,
     cancel: &Cancel,
 ) -> bool {
@@ -84,7 +84,7 @@ pub(super) async fn host(
         cookie,
         peer,
         shared: shared.clone(),
-        tests,
+        guest: None,
         sender,
         options: None,
         promise,
@@ -111,7 +111,8 @@ struct Host<'a> {
     cookie: Cookie,
     peer: SocketAddr,
     shared: Arc<Shared>,
-    tests: &'a dyn ObserveTests,
+    /// Who has just logged in.
+    guest: Option<Guest>,
     sender: mpsc::UnboundedSender<Input>,
     options: Option<SocketOptions>,
     /// The place that was kept for this test until it takes one.
@@ -223,7 +224,7 @@ impl Backend for Host<'_> {
                 return Err(error);
             }
             (Input::Judged(Ok(guest)), _) => {
-                self.tests.logged_in(self.peer, &guest);
+                self.guest = Some(guest);
                 self.make_room(session);
             }
             (Input::Judged(Err(refusal)), _) => {
@@ -264,9 +265,19 @@ impl Backend for Host<'_> {
         connection.extra_data = session.text().extra_data().map(str::to_owned);
     }
 
+    fn take_guest(&mut self) -> Option<Guest> {
+        self.guest.take()
+    }
+
     fn on_started(&mut self) {
         if let Ok(place) = &self.place {
             place.set_running();
+        }
+    }
+
+    fn on_over(&mut self) {
+        if let Ok(place) = &self.place {
+            place.set_over();
         }
     }
 

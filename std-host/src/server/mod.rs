@@ -23,11 +23,11 @@ use linerate_core::protocol::explanation::explanation_frame;
 use linerate_core::session::Denial;
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::auth::{Gate, Guest};
+use crate::auth::Gate;
 use crate::config::{Family, KeepAlive, ServerConfig};
 use crate::connect::{of_family, resolve};
 use crate::control;
@@ -48,7 +48,22 @@ pub struct Server {
     listener: TcpListener,
     /// Connections to the SCTP port, while it is open.
     of_sctp: mpsc::Receiver<(TcpStream, SocketAddr)>,
+    asks: mpsc::Receiver<oneshot::Sender<()>>,
+    handle: ServerHandle,
     shared: Arc<Shared>,
+}
+
+/// Reaches a server while it runs. Clones reach the same one.
+#[derive(Debug, Clone)]
+pub struct ServerHandle(mpsc::Sender<oneshot::Sender<()>>);
+
+impl ServerHandle {
+    /// Returns once the server has given a sign of life, from the task that takes its connections.
+    /// `false` if it does not run any more.
+    pub async fn gives_sign(&self) -> bool {
+        let (sender, sign) = oneshot::channel();
+        self.0.send(sender).await.is_ok() && sign.await.is_ok()
+    }
 }
 
 /// What all tests of a server have in common.
@@ -88,9 +103,6 @@ pub trait ObserveTests: Send + Sync {
 
     /// A client waits for its turn, at this place of the queue, from one.
     fn waits(&self, _peer: SocketAddr, _place: usize) {}
-
-    /// A client may have its test because it logged in.
-    fn logged_in(&self, _peer: SocketAddr, _guest: &Guest) {}
 
     /// The system gives the server no more connections for now.
     fn cannot_accept(&self, _error: &std::io::Error) {}
@@ -149,7 +161,14 @@ impl Server {
         let count = AtomicU64::new(0);
         let shared = Shared { table, limits, count, udp, sctp, own, control, file, affinity, gate };
         let shared = Arc::new(shared);
-        Ok(Self { config, listener, of_sctp, shared })
+        let (asker, asks) = mpsc::channel(MOST_ASKS);
+        let handle = ServerHandle(asker);
+        Ok(Self { config, listener, of_sctp, asks, handle, shared })
+    }
+
+    /// What reaches this server while it runs.
+    pub fn handle(&self) -> ServerHandle {
+        self.handle.clone()
     }
 
     /// The port that is open, which the system chose if the configuration says 0.
@@ -166,7 +185,7 @@ impl Server {
     /// to serve; then also until the idle time-out if no test comes, to which failed attempts are
     /// none. Running tests are ended with a summary and their clients told.
     pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
-        let Self { config, listener, mut of_sctp, shared } = self;
+        let Self { config, listener, mut of_sctp, mut asks, handle: _reachable, shared } = self;
         let mut greetings = Greetings::new();
         // A server that goes on has nothing to do when it is idle.
         let idle_timeout = config.idle_timeout.filter(|_| config.one_off);
@@ -200,6 +219,10 @@ impl Server {
                     Ok(visitor) => hosted.take_in(visitor, peer, cancel),
                     Err(why) => hosted.tests.turned_away(peer, why),
                 },
+                Some(ask) = asks.recv() => {
+                    // Who asked may have given up.
+                    let _ = ask.send(());
+                }
                 Some(ended) = hosted.running.join_next() => {
                     let was_accepted = ended.unwrap_or(false);
                     if hosted.config.one_off && was_accepted {
@@ -293,7 +316,7 @@ impl Hosted {
             let number = 1 + shared.count.fetch_add(1, Ordering::Relaxed);
             let mut observer = tests.observe(number);
             let test = Arrived { visitor, number, promise };
-            host(test, &config, &shared, &*tests, observer.as_mut(), &cancel).await
+            host(test, &config, &shared, observer.as_mut(), &cancel).await
         });
     }
 
@@ -382,6 +405,8 @@ const NO_LOGIN: &str = "require-login: needs --rsa-private-key-path and --author
 /// As many tests as clients are counted for, at least: so many may ask for a test at once, and as many
 /// run.
 const FEWEST_CLIENTS: u32 = 256;
+/// What may be asked of the server before it has answered.
+const MOST_ASKS: usize = 8;
 const BACKLOG: i32 = 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long running tests have to end when the server is stopped.

@@ -44,6 +44,8 @@ struct State {
 struct Entry {
     /// Takes the test's TCP streams while it waits for them.
     streams: Option<mpsc::UnboundedSender<Input>>,
+    /// How many it still waits for: a client that opens more holds no sockets here.
+    missing: usize,
     is_running: bool,
     /// Whose share of the server it takes.
     owner: IpAddr,
@@ -122,8 +124,11 @@ impl Table {
     /// Gives a data connection, accepted in this place, to its test; closes it if the test has just
     /// gone.
     pub(super) fn hand_over(&self, cookie: &Cookie, stream: TcpStream, order: u64) {
-        let state = self.0.lock();
-        if let Some(streams) = state.tests.get(cookie).and_then(|test| test.streams.as_ref()) {
+        let mut state = self.0.lock();
+        if let Some(test) = state.tests.get_mut(cookie).filter(|test| test.missing > 0)
+            && let Some(streams) = &test.streams
+        {
+            test.missing -= 1;
             // A test that has just ended takes nothing more; the connection closes with it.
             let _ = streams.send(Input::Connected(stream, order));
         }
@@ -141,6 +146,7 @@ impl Table {
     ) -> Result<Place, Denial> {
         let (owner, limits) = (subscriber(client), self.0.limits.get());
         let test = Entry {
+            missing: if streams.is_some() { settings.stream_count() } else { 0 },
             streams,
             is_running: false,
             owner,
@@ -350,6 +356,15 @@ impl Place {
         for test in running {
             test.beside = test.beside.max(others);
             test.beside_lately = test.beside_lately.max(others);
+        }
+    }
+
+    /// The test does nothing more; connections with its cookie still come too late.
+    pub(super) fn set_over(&self) {
+        if let Some(test) = self.shared.lock().tests.get_mut(&self.cookie) {
+            test.streams = None;
+            test.is_running = false;
+            test.bits_per_second = 0;
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use linerate_core::units::BitsPerSec;
 
+use crate::cli::LogChoice;
 use crate::cli::value::{self, BitrateLimit, Queue};
 
 #[derive(Debug, clap::Args)]
@@ -17,6 +18,11 @@ pub(in crate::cli) struct ServerArgs {
     /// Run in the background
     #[arg(short = 'D', long)]
     pub(in crate::cli) daemon: bool,
+
+    /// Log where each test begins and ends and who was turned away, in lines on the error stream:
+    /// text, json or off [default: text for a daemon or service, else off]
+    #[arg(long, value_name = "FORMAT", value_parser = value::test_log)]
+    pub(in crate::cli) test_log: Option<LogChoice>,
 
     /// End, with -1, or begin anew when no client came for so many seconds, 1 to 86400
     #[arg(long, value_name = "SECONDS", value_parser = value::idle_timeout)]

@@ -33,6 +33,7 @@ const QUEUE: &str = "must be 0 to 1000 clients, or CLIENTS/SECONDS with 1 to 864
 const RATE: &str = "must be 0 or more, and less than 2^63 bits per second";
 const SERVER_ONLY: &str = "some option you are trying to set is server only";
 const STREAMS: &str = "invalid number of parallel streams (min = 1, max = 128)";
+const TEST_LOG: &str = "must be text, json or off";
 const TIME: &str = "test duration valid values are 0 to 86400 seconds";
 const TIMEOUT: &str = "must be 1 to 2147483647 milliseconds";
 const TOS: &str = "bad TOS value (must be between 0 and 255 inclusive)";
@@ -175,6 +176,7 @@ fn a_number_keeps_its_range() {
         ("-s --cntl-ka=5/1/1/1", "--cntl-ka 5/1/1/1", KEEP_ALIVE_FORM),
         ("-s --cntl-ka=x", "--cntl-ka x", KEEP_ALIVE_FORM),
         ("-s --cntl-ka=32768", "--cntl-ka 32768", KEEP_ALIVE_FORM),
+        ("-s --test-log xml", "--test-log xml", TEST_LOG),
         ("-s --idle-timeout 0", "--idle-timeout 0", IDLE),
         ("-s --idle-timeout 86401", "--idle-timeout 86401", IDLE),
         ("-s --server-bitrate-limit -1", "--server-bitrate-limit -1", RATE),
@@ -245,6 +247,7 @@ fn an_option_of_the_other_role_is_named() {
         ("-s --cport 0 --username u", "--cport 0", PORT),
         ("-s -A 1,2", "-A 1,2", CLIENT_ONLY),
         ("-c host -D", "-D", SERVER_ONLY),
+        ("-c host --test-log text", "--test-log text", SERVER_ONLY),
         ("-c host --idle-timeout 3", "--idle-timeout 3", SERVER_ONLY),
         ("-c host --server-bitrate-limit 1M", "--server-bitrate-limit 1M", SERVER_ONLY),
         ("-c host --server-max-duration 5", "--server-max-duration 5", SERVER_ONLY),

@@ -5,6 +5,7 @@ use linerate_core::units::BitsPerSec;
 
 use super::*;
 use crate::config::{Credentials, Family, KeepAlive, LoginConfig, Padding};
+use crate::report::log::LogFormat;
 
 type Row<T> = (&'static str, fn(&mut T));
 
@@ -351,6 +352,7 @@ fn output_options_serve_both_roles() {
             json_stream: None,
             logfile: None,
             timestamps: None,
+            test_log: None,
             debug: None,
             has_obsolete: false,
             verbose: false,
@@ -360,6 +362,13 @@ fn output_options_serve_both_roles() {
         change(&mut expected);
         assert_eq!(client(options).1, expected, "{options}");
         assert_eq!(server(options).1, expected, "{options}");
+    }
+    for (word, choice) in [
+        ("text", LogChoice::Lines(LogFormat::Text)),
+        ("json", LogChoice::Lines(LogFormat::Json)),
+        ("off", LogChoice::Off),
+    ] {
+        assert_eq!(server(&format!("--test-log {word}")).1.test_log, Some(choice));
     }
     assert_eq!(client("-T night").1.title.as_deref(), Some("night"));
 }

@@ -41,6 +41,7 @@ const TABLE: &[(&[&str], Side, &str)] = &[
     (&["-6", "--version6"], Both, ""),
     (&["-D", "--daemon"], Server, ""),
     (&["-1", "--one-off"], Server, ""),
+    (&["--test-log text", "--test-log=json", "--test-log off"], Server, ""),
     (&["--idle-timeout 1", "--idle-timeout=86400"], Server, ""),
     (&["--server-bitrate-limit 1G", "--server-bitrate-limit=1M/0.1"], Server, ""),
     (&["--server-max-duration 0", "--server-max-duration=86400"], Server, ""),
@@ -159,7 +160,7 @@ fn the_table_leaves_no_option_out() {
 }
 
 /// Options that iperf3 does not have.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "answer-timeout",
     "exclusive",
     "max-bitrate",
@@ -169,6 +170,7 @@ const OURS: [&str; 9] = [
     "max-tests-per-address",
     "policy",
     "queue",
+    "test-log",
 ];
 
 /// What this command has beside iperf3's options makes none of their beginnings ambiguous.

@@ -4,6 +4,7 @@
 
 mod end;
 mod interval;
+mod intervals;
 mod layout;
 mod start;
 mod stream;
@@ -14,9 +15,11 @@ use linerate_core::test::End;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Connection, Progress, ServerOutput, TestEnd, TestStart, Warning, message, version, view,
+    Connection, Interval, Progress, ServerOutput, TestEnd, TestStart, Warning, message, version,
+    view,
 };
 use crate::error::Error;
+use intervals::{Intervals, MOST_OF_A_SERVER};
 
 pub use layout::to_document_string;
 pub use stream::{JsonStream, StreamOptions};
@@ -36,7 +39,7 @@ pub struct JsonReport {
     options: JsonOptions,
     connection: Option<Arc<Connection>>,
     start: Option<Arc<TestStart>>,
-    intervals: Vec<Value>,
+    intervals: Intervals,
     end: Option<Arc<TestEnd>>,
     warnings: Vec<Warning>,
     concurrent_tests: u32,
@@ -49,7 +52,7 @@ impl JsonReport {
             options,
             connection: None,
             start: None,
-            intervals: Vec::new(),
+            intervals: Intervals::new(),
             end: None,
             warnings: Vec::new(),
             concurrent_tests: 0,
@@ -60,13 +63,10 @@ impl JsonReport {
     pub fn handle(&mut self, progress: &Progress) {
         match progress {
             Progress::Connected(connection) => self.connection = Some(Arc::clone(connection)),
-            Progress::Started(start) => self.start = Some(Arc::clone(start)),
+            Progress::Started(start) => self.on_started(start),
             Progress::Interval(interval) => {
-                self.concurrent_tests = self.concurrent_tests.max(interval.concurrent_tests);
-                if let Some(start) = &self.start
-                    && view::is_worth_reporting(interval, start)
-                {
-                    self.intervals.push(interval::object(interval, start));
+                if self.notes(interval) {
+                    self.intervals.push(interval);
                 }
             }
             Progress::Measured(end) | Progress::Ended(end) => {
@@ -76,6 +76,19 @@ impl JsonReport {
             Progress::Warning(warning) => self.warnings.push(warning.clone()),
             Progress::OmitEnded => {}
         }
+    }
+
+    fn on_started(&mut self, start: &Arc<TestStart>) {
+        if start.connection.end == End::Server {
+            self.intervals.bound();
+        }
+        self.start = Some(Arc::clone(start));
+    }
+
+    /// Takes note of an interval without keeping it; tells whether it belongs into the document.
+    fn notes(&mut self, interval: &Interval) -> bool {
+        self.concurrent_tests = self.concurrent_tests.max(interval.concurrent_tests);
+        self.start.as_ref().is_some_and(|start| view::is_worth_reporting(interval, start))
     }
 
     /// The document, as far as the test came.
@@ -124,7 +137,10 @@ impl JsonReport {
     fn measurements(&self) -> Object {
         let mut document = Object::default();
         document.put("start", self.start_object());
-        document.put("intervals", self.intervals.clone());
+        let objects = |start: &Arc<TestStart>| {
+            self.intervals.iter().map(|interval| interval::object(interval, start)).collect()
+        };
+        document.put("intervals", self.start.as_ref().map_or_else(Vec::new, objects));
         document.put("end", self.end_object());
         document
     }
@@ -162,7 +178,13 @@ impl JsonReport {
     }
 
     fn own(&self) -> Value {
-        let warnings: Vec<String> = self.warnings.iter().map(message::warning_text).collect();
+        let mut warnings: Vec<String> = self.warnings.iter().map(message::warning_text).collect();
+        warnings.extend(self.intervals.joined().map(|joined| {
+            format!(
+                "a server keeps {MOST_OF_A_SERVER} intervals of streams: each element of \
+                 intervals is {joined} of the test"
+            )
+        }));
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "test_number": self.connection().map_or(0, |connection| connection.test_number),

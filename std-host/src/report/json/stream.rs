@@ -4,9 +4,11 @@
 use linerate_core::test::End;
 use serde_json::Value;
 
-use super::{JsonOptions, JsonReport, Object, message, server_output_member, to_document_string};
+use super::{
+    JsonOptions, JsonReport, Object, interval, message, server_output_member, to_document_string,
+};
 use crate::error::Error;
-use crate::report::{Progress, ServerOutput};
+use crate::report::{Interval, Progress, ServerOutput};
 
 /// How the lines are to be made.
 #[derive(Debug, Clone, Default)]
@@ -52,11 +54,12 @@ impl JsonStream {
 
     /// The lines to print for what happened.
     pub fn handle(&mut self, progress: &Progress) -> String {
-        let intervals_before = self.report.intervals.len();
+        if let Progress::Interval(interval) = progress {
+            return self.interval_line(interval);
+        }
         self.report.handle(progress);
         match progress {
             Progress::Started(_) => self.line("start", self.report.start_object()),
-            Progress::Interval(_) => self.interval_line(intervals_before),
             Progress::Ended(_) => self.last_lines(),
             _ => String::new(),
         }
@@ -67,14 +70,16 @@ impl JsonStream {
         self.report.server_output()
     }
 
-    fn interval_line(&mut self, intervals_before: usize) -> String {
-        if self.report.intervals.len() == intervals_before {
+    fn interval_line(&mut self, interval: &Interval) -> String {
+        if !self.report.notes(interval) {
             return String::new();
         }
-        let keeps_intervals = self.full_output || self.client_wants_output();
-        let intervals = &mut self.report.intervals;
-        let interval = if keeps_intervals { intervals.last().cloned() } else { intervals.pop() };
-        interval.map_or(String::new(), |interval| self.line("interval", interval))
+        if self.full_output || self.client_wants_output() {
+            self.report.intervals.push(interval);
+        }
+        let start = self.report.start.as_ref();
+        let object = start.map(|start| interval::object(interval, start));
+        object.map_or(String::new(), |object| self.line("interval", object))
     }
 
     fn last_lines(&self) -> String {
