@@ -304,13 +304,13 @@ fn the_next_client_may_come_before_the_last_one_has_gone() {
 
 #[test]
 fn a_client_without_streams_is_given_up_in_time() {
-    for protocol in [Protocol::Tcp, Protocol::Udp] {
+    for (protocol, timer) in [(Protocol::Tcp, Timer::Streams), (Protocol::Udp, Timer::Greeting)] {
         let mut world = World::new();
         let mut client =
             Client::start(world.now, &mut world.net, settings(protocol, Direction::Forward));
         client.never_opens_streams();
         world.run_until(Some(&mut client), 45, |world, _| !world.told.endings.is_empty());
-        let too_late = Ending::Failed(SessionError::TimedOut(Timer::Streams));
+        let too_late = Ending::Failed(SessionError::TimedOut(timer));
         assert_eq!(world.told.endings, [too_late]);
         client.leave(&mut world.net);
         assert_goes_on(&mut world, "after a client without streams");

@@ -21,9 +21,10 @@ use crate::auth::Login;
 use crate::clock::Clock;
 use crate::config::ClientConfig;
 use crate::control::{self, Driver, MAX_STREAMS, Records};
-use crate::dial::{Dialler, Reached, reach};
+use crate::dial::{Dialler, streams_limit};
 use crate::error::Error;
 use crate::observe::{Cancel, DebugLog, Observer};
+use crate::reach::{Reached, reach};
 use crate::report::{Connection, Interval, Progress, TestEnd, TestStart, Warning};
 use crate::stream::{DataFile, SocketOptions, require_cpu, unusable_file};
 use crate::sys;
@@ -115,6 +116,7 @@ async fn run(
         deadlines: Deadlines {
             greeting_ns: nanos(config.answer_timeout.unwrap_or(FOR_EVER)),
             silence_ns: config.receive_timeout.map(nanos),
+            streams_ns: nanos(streams_limit(config)),
             ..Deadlines::default()
         },
     };

@@ -156,6 +156,9 @@ pub struct ServerConfig {
     pub login: Option<LoginConfig>,
     /// Further addresses of this machine for SCTP (`-X`).
     pub sctp_bind: Vec<String>,
+    /// Let the UDP streams of linerate clients come from other addresses than their control
+    /// connection, and send datagrams there (`--udp-anywhere`).
+    pub udp_anywhere: bool,
 }
 
 impl ServerConfig {
@@ -177,6 +180,7 @@ impl ServerConfig {
             limits: ServerLimits::DEFAULT,
             login: None,
             sctp_bind: Vec::new(),
+            udp_anywhere: false,
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) async fn connect<T>(
 ) -> Result<(Connected, T), Error> {
     let Target { host, port, bind, device, family } = target;
     let failed = |error: io::Error| Error::Connect {
-        server: format!("{host} port {port}"),
+        server: format!("{host} TCP port {port}"),
         message: words(&error),
     };
     let connecting = async {

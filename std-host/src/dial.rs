@@ -1,154 +1,29 @@
-//! Where a client's connections come from: what is checked and taken before the first of them, the
-//! control connection, and the data streams one after the other as the session asks for them.
+//! A client's data streams, opened as the session asks: TCP and SCTP one after the other by tasks, UDP
+//! at once, with a greeting that is sent when the session says so and an ear on every socket.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::cookie::Cookie;
-use linerate_core::protocol::error_text;
+use linerate_core::protocol::greeting;
 use linerate_core::session::{Client as ClientExchange, Phase, SessionError, StreamEvent};
 use linerate_core::test::{Protocol, StreamId};
 use linerate_core::time::Instant;
-use socket2::{Domain, Socket, Type};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::config::ClientConfig;
-use crate::connect::{Pair, Target, connect, of_family, resolve};
 use crate::control::{Backend, MAX_STREAMS, TestSession};
-use crate::device;
 use crate::error::{Error, words};
 use crate::stream::{
-    DataFile, DataSocket, LocalPoint, LocalPorts, OwnOptions, SocketOptions, connect_stream,
-    connect_udp,
+    DataFile, DataSocket, Ear, Heard, LocalPoint, LocalPorts, SocketOptions, connect_stream,
+    open_datagrams,
 };
-use crate::sys;
 
-/// A server that was reached, and what its test's data sockets will need.
-pub(crate) struct Reached {
-    pub(crate) control: TcpStream,
-    pub(crate) remote: SocketAddr,
-    pub(crate) own: OwnOptions,
-    pub(crate) ports: LocalPorts,
-}
-
-/// Connects to the server, once it is known that this machine can do what is asked of it.
-pub(crate) async fn reach(config: &ClientConfig) -> Result<Reached, Error> {
-    if let Some(name) = &config.congestion {
-        check_congestion(name)?;
-    }
-    if let Some(bytes) =
-        config.settings.mss_bytes.filter(|_| config.settings.protocol == Protocol::Tcp)
-    {
-        check_mss(bytes)?;
-    }
-    if config.settings.protocol == Protocol::Sctp {
-        check_sctp()?;
-    }
-    device::check(config.bind_device.as_deref())?;
-    let own = OwnOptions {
-        device: config.bind_device.clone(),
-        send_timeout: config.send_timeout,
-        sctp_streams: config.sctp.streams,
-        sctp_addresses: sctp_addresses(config).await?,
-    };
-    let target = Target {
-        host: &config.host,
-        port: config.port,
-        bind: config.bind.as_deref(),
-        device: config.bind_device.as_deref(),
-        family: config.family,
-    };
-    let take = |pairs: &[Pair]| {
-        check_flow_label(config, pairs)?;
-        take_ports(config, &own, pairs)
-    };
-    let ((control, remote), ports) = connect(target, config.connect_timeout, take).await?;
-    Ok(Reached { control, remote, own, ports })
-}
-
-/// A congestion control that this system does not have would be replaced by another without a word.
-fn check_congestion(name: &str) -> Result<(), Error> {
-    let probe = Socket::new(Domain::IPV4, Type::STREAM, None)
-        .map_err(|error| Error::system("no socket", &error))?;
-    match sys::set_congestion(&probe, name) {
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
-            let text = error_text::text(error_number::SET_CONGESTION).unwrap_or_default();
-            Err(Error::Usage(format!("-C {name}: {text}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The least that a system takes is its own choice; a test without the size would measure something
-/// else.
-fn check_mss(bytes: u32) -> Result<(), Error> {
-    let probe = Socket::new(Domain::IPV4, Type::STREAM, None)
-        .map_err(|error| Error::system("no socket", &error))?;
-    match sys::set_mss(&probe, bytes) {
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => {
-            let text = error_text::text(error_number::SET_MSS).unwrap_or_default();
-            Err(Error::Usage(format!("-M {bytes}: {text}: {}", words(&error))))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// IPv4 has no flow labels.
-fn check_flow_label(config: &ClientConfig, pairs: &[Pair]) -> Result<(), Error> {
-    let Some(label) = config.settings.flow_label else { return Ok(()) };
-    if pairs.iter().any(|(remote, _)| remote.is_ipv6()) {
-        return Ok(());
-    }
-    let text = error_text::text(error_number::FLOW_LABEL).unwrap_or_default();
-    Err(Error::Usage(format!("-L {label}: {text}: {} has no IPv6 address", config.host)))
-}
-
-fn check_sctp() -> Result<(), Error> {
-    let probe = sys::sctp_socket(Domain::IPV4).or_else(|_| sys::sctp_socket(Domain::IPV6));
-    probe.map(drop).map_err(|error| {
-        let text = error_text::text(error_number::NO_SCTP).unwrap_or_default();
-        Error::Usage(format!("--sctp: {text}: {}", words(&error)))
-    })
-}
-
-/// The addresses of `-X`.
-async fn sctp_addresses(config: &ClientConfig) -> Result<Vec<IpAddr>, Error> {
-    let mut addresses = Vec::new();
-    for name in &config.sctp.bind {
-        let failed = |error| Error::system(format!("-X {name}"), &error);
-        let found = of_family(name, resolve(name, 0).await.map_err(failed)?, config.family)?;
-        addresses.push(found[0].ip());
-    }
-    Ok(addresses)
-}
-
-/// The ports of `--cport`, at the addresses that a connection may start from.
-fn take_ports(
-    config: &ClientConfig,
-    own: &OwnOptions,
-    pairs: &[Pair],
-) -> Result<LocalPorts, Error> {
-    let Some(first) = config.client_port else { return Ok(LocalPorts::default()) };
-    let options = SocketOptions::new(&config.settings, None).with_own(own.clone());
-    let start = |&(remote, local): &Pair| local.unwrap_or_else(|| anywhere(remote));
-    let addresses: Vec<_> = pairs.iter().map(start).collect();
-    LocalPorts::take(first, config.settings.stream_count(), &addresses, &options)
-}
-
-/// Every address of this machine, in the family of `remote`.
-fn anywhere(remote: SocketAddr) -> SocketAddr {
-    match remote {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    }
-}
-
-/// Opens the client's streams, one after the other as the session asks.
+/// Opens the client's streams as the session asks.
 pub(crate) struct Dialler<'a> {
     config: &'a ClientConfig,
     remote: SocketAddr,
@@ -159,12 +34,23 @@ pub(crate) struct Dialler<'a> {
     ports: LocalPorts,
     inputs: mpsc::UnboundedSender<Opened>,
     dialling: Option<AbortHandle>,
+    /// The sockets of UDP streams in the order in which they were opened, until the streams start.
+    greeting: Vec<DataSocket>,
+    /// Who listens for replies to their greetings.
+    ears: JoinSet<()>,
+    /// The network said that nobody listens.
+    is_refused: bool,
     /// The file that the streams send or store in.
     pub(crate) file: Option<DataFile>,
 }
 
-/// A stream was opened, or could not be.
-pub(crate) struct Opened(StreamId, io::Result<DataSocket>);
+/// What became of a stream.
+pub(crate) enum Opened {
+    /// It was opened, or could not be.
+    Stream(StreamId, io::Result<DataSocket>),
+    /// The network said this of its greeting.
+    Heard(StreamId, Heard),
+}
 
 impl<'a> Dialler<'a> {
     pub(crate) fn new(
@@ -189,6 +75,9 @@ impl<'a> Dialler<'a> {
             ports,
             inputs,
             dialling: None,
+            greeting: Vec::new(),
+            ears: JoinSet::new(),
+            is_refused: false,
             file: None,
         })
     }
@@ -210,6 +99,32 @@ impl<'a> Dialler<'a> {
         })
     }
 
+    /// Keeps the socket of a UDP stream, and listens on it.
+    fn listen(&mut self, id: StreamId, socket: DataSocket) -> io::Result<()> {
+        debug_assert_eq!(id.index(), self.greeting.len(), "streams are opened in order");
+        let ear = Ear::new(&socket)?;
+        self.greeting.push(socket);
+        let inputs = self.inputs.clone();
+        self.ears.spawn(async move {
+            let mut answered = false;
+            while !answered {
+                let input = match ear.next().await {
+                    Ok(heard) => {
+                        answered = heard == Heard::Answer;
+                        Opened::Heard(id, heard)
+                    }
+                    Err(error) => {
+                        answered = true;
+                        Opened::Stream(id, Err(error))
+                    }
+                };
+                // The test may be over already.
+                answered |= inputs.send(input).is_err();
+            }
+        });
+        Ok(())
+    }
+
     /// The local port that was asked for, for messages.
     fn chosen_port(&self, id: StreamId) -> Option<u16> {
         let first = self.config.client_port?;
@@ -221,27 +136,51 @@ impl<'a> Backend for Dialler<'a> {
     type Exchange = ClientExchange<'a, MAX_STREAMS>;
     type Input = Opened;
 
-    fn open_stream(&mut self, id: StreamId, _session: &TestSession<Self>) {
+    fn open_stream(&mut self, id: StreamId, session: &TestSession<Self>) {
         let local = self.local_point(id.index());
         let (remote, cookie, port) = (self.remote, self.cookie, self.chosen_port(id));
         let (options, inputs) = (self.options.clone(), self.inputs.clone());
+        if options.protocol() == Protocol::Udp {
+            let opened = local.and_then(|local| open_datagrams(remote, local, &options));
+            return match opened.and_then(|socket| self.listen(id, socket)) {
+                Ok(()) => self.greet(id, session),
+                // The test's own receiver lives as long as the test.
+                Err(error) => drop(inputs.send(Opened::Stream(id, Err(explain(error, port))))),
+            };
+        }
         let limit = self.config.connect_timeout.unwrap_or(DATA_LIMIT);
         let dialling = tokio::spawn(async move {
-            let opening = async {
-                match options.protocol() {
-                    Protocol::Tcp | Protocol::Sctp => {
-                        connect_stream(remote, local?, &cookie, &options).await
-                    }
-                    Protocol::Udp => connect_udp(remote, local?, &options).await,
-                }
-            };
+            let opening = async { connect_stream(remote, local?, &cookie, &options).await };
             let opened = tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
             });
             // The test may be over already; then nobody wants the stream.
-            let _ = inputs.send(Opened(id, opened.map_err(|error| explain(error, port))));
+            let opened = opened.map_err(|error| explain(error, port));
+            let _ = inputs.send(Opened::Stream(id, opened));
         });
         self.dialling = Some(dialling.abort_handle());
+    }
+
+    fn greet(&mut self, id: StreamId, session: &TestSession<Self>) {
+        let Some(socket) = self.greeting.get(id.index()) else { return };
+        let sent = match session.named_greeting(id) {
+            Some(greeting) => socket.greet(&greeting.hello()),
+            None => socket.greet(&greeting::HELLO),
+        };
+        let input = match sent {
+            Ok(true) => return,
+            Ok(false) => Opened::Heard(id, Heard::Unsent),
+            Err(error) => Opened::Stream(id, Err(error)),
+        };
+        let _own_receiver_lives = self.inputs.send(input);
+    }
+
+    fn take_sockets(&mut self, session: &TestSession<Self>) -> Vec<DataSocket> {
+        self.ears.abort_all();
+        let mut opened: Vec<_> = self.greeting.drain(..).map(Some).collect();
+        let places = (0..opened.len()).map(StreamId::from_index);
+        let in_order = places.map(|id| session.opened_as(id).index());
+        in_order.filter_map(|index| opened.get_mut(index)?.take()).collect()
     }
 
     fn file(&self) -> Option<&DataFile> {
@@ -257,8 +196,20 @@ impl<'a> Backend for Dialler<'a> {
         session: &mut TestSession<Self>,
         sockets: &mut Vec<DataSocket>,
         now: Instant,
-        Opened(id, opened): Opened,
+        opened: Opened,
     ) -> Result<(), Error> {
+        let (id, opened) = match opened {
+            Opened::Stream(id, opened) => (id, opened),
+            Opened::Heard(id, Heard::Answer) => {
+                session.handle_stream(now, id, StreamEvent::Connected);
+                return Ok(());
+            }
+            Opened::Heard(id, heard @ (Heard::Refusal | Heard::Unsent)) => {
+                self.is_refused |= heard == Heard::Refusal;
+                session.handle_stream(now, id, StreamEvent::Refused);
+                return Ok(());
+            }
+        };
         match opened {
             Ok(socket) => {
                 sockets.push(socket);
@@ -286,6 +237,12 @@ impl<'a> Backend for Dialler<'a> {
             return Error::Refused { refusal, text: text.to_owned() };
         }
         match error {
+            SessionError::Ungreeted { of, .. } => Error::UdpUnanswered {
+                port: self.config.port,
+                streams: session.ungreeted().map(StreamId::number).collect(),
+                of,
+                is_refused: self.is_refused,
+            },
             SessionError::ControlClosed(Phase::Preparing) if self.config.credentials.is_some() => {
                 Error::LoginUnanswered
             }
@@ -317,5 +274,15 @@ fn explain(error: io::Error, port: Option<u16>) -> io::Error {
     }
 }
 
+/// How long all data streams together may take to be opened. Datagrams are sent again and again, so
+/// that there is nothing to wait for beyond what one connection may take.
+pub(crate) fn streams_limit(config: &ClientConfig) -> Duration {
+    match config.settings.protocol {
+        Protocol::Tcp | Protocol::Sctp => STREAMS_LIMIT,
+        Protocol::Udp => config.connect_timeout.unwrap_or(DATA_LIMIT),
+    }
+}
+
+const STREAMS_LIMIT: Duration = Duration::from_secs(30);
 /// How long one data connection may take when nobody says: a few attempts of the system's.
 const DATA_LIMIT: Duration = Duration::from_secs(20);

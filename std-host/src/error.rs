@@ -40,6 +40,17 @@ pub enum Error {
         /// What the system said.
         message: String,
     },
+    /// The control connection works, but greetings of UDP streams were not answered.
+    UdpUnanswered {
+        /// The server's port.
+        port: u16,
+        /// The numbers of the streams.
+        streams: Vec<u32>,
+        /// Streams of the test.
+        of: u16,
+        /// The network said that nobody listens on the port.
+        is_refused: bool,
+    },
     /// All data streams broke, the last of them by an error of this end's system.
     StreamsLost {
         /// What the system said.
@@ -135,7 +146,9 @@ impl Error {
     pub const fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) | Self::System { .. } => ExitCode::Usage,
-            Self::Connect { .. } | Self::Stream { .. } => ExitCode::Connect,
+            Self::Connect { .. } | Self::Stream { .. } | Self::UdpUnanswered { .. } => {
+                ExitCode::Connect
+            }
             Self::StreamsLost { .. } | Self::ControlLost { .. } => ExitCode::Partial,
             Self::Interrupted { .. } => ExitCode::Aborted,
             Self::Login(_) | Self::LoginUnanswered => ExitCode::Authentication,
@@ -173,7 +186,7 @@ const fn session_exit_code(error: &SessionError) -> ExitCode {
             }
         }
         SessionError::NotAllowed(_) => ExitCode::Refused,
-        SessionError::Unanswered => ExitCode::Connect,
+        SessionError::Unanswered | SessionError::Ungreeted { .. } => ExitCode::Connect,
         SessionError::Peer(_)
         | SessionError::ControlClosed(_)
         | SessionError::TimedOut(_)
@@ -196,6 +209,29 @@ impl fmt::Display for Error {
                     "unable to connect stream {number}: the control connection works, but \
                      {transport} port {port} does not: {message}"
                 )
+            }
+            Self::UdpUnanswered { port, streams, of, is_refused } => {
+                let numbers: Vec<_> = streams.iter().map(u32::to_string).collect();
+                let plural = if streams.len() == 1 { "" } else { "s" };
+                write!(f, "unable to connect stream{plural} {}: ", numbers.join(", "))?;
+                if *is_refused {
+                    return write!(
+                        f,
+                        "TCP works, but UDP port {port} is refused (nobody listens there, or a \
+                         firewall rejects it)"
+                    );
+                }
+                match usize::from(*of) - streams.len().min(usize::from(*of)) {
+                    0 => write!(
+                        f,
+                        "TCP works, but UDP port {port} gives no answer (a firewall may drop UDP)"
+                    ),
+                    answered => write!(
+                        f,
+                        "TCP works, but UDP port {port} answered only {answered} of {of} streams \
+                         (the network loses datagrams)"
+                    ),
+                }
             }
             Self::StreamsLost { reason } => write!(f, "{}: {reason}", SessionError::StreamsLost),
             Self::ControlLost { phase, reason } => {
@@ -236,6 +272,23 @@ impl From<ExitCode> for std::process::ExitCode {
 mod tests {
     use super::*;
     use linerate_core::test::{End, StreamId};
+
+    #[test]
+    fn unanswered_greetings_name_their_streams_and_the_port() {
+        let error = |streams: &[u32], of, is_refused| {
+            let streams = streams.to_vec();
+            Error::UdpUnanswered { port: 5201, streams, of, is_refused }.to_string()
+        };
+        for (text, begins, has) in [
+            (error(&[1], 1, false), "stream 1: ", "TCP works, but UDP port 5201 gives no answer"),
+            (error(&[1, 3, 4], 3, false), "streams 1, 3, 4: ", "gives no answer"),
+            (error(&[3, 5], 4, false), "streams 3, 5: ", "answered only 2 of 4 streams"),
+            (error(&[1], 1, true), "stream 1: ", "UDP port 5201 is refused"),
+        ] {
+            let text = text.strip_prefix("unable to connect ").expect("iperf3's words");
+            assert!(text.starts_with(begins) && text.contains(has), "{text}");
+        }
+    }
 
     #[test]
     fn every_class_has_its_exit_code() {

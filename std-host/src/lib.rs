@@ -56,6 +56,7 @@ pub mod error;
 pub mod limits;
 pub mod observe;
 pub mod process;
+mod reach;
 pub mod report;
 pub mod server;
 pub mod service;

@@ -11,7 +11,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/platforms.md");
 const SAME_EVERYWHERE: &str = "server client interval format json json-stream json-stream-full-output \
     logfile timestamps verbose debug explain rcv-timeout use-pkcs1-padding forceflush version \
     help one-off test-log idle-timeout server-bitrate-limit server-max-duration rsa-private-key-path \
-    authorized-users-path time-skew-threshold udp time bytes blockcount length parallel reverse bidir \
+    authorized-users-path time-skew-threshold udp-anywhere udp time bytes blockcount length parallel reverse bidir \
     bitrate omit title extra-data get-server-output udp-counters-64bit repeating-payload username \
     rsa-public-key-path answer-timeout exclusive max-bitrate max-streams max-test-bytes max-tests \
     max-tests-per-address policy queue";

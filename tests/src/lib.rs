@@ -42,6 +42,7 @@ pub mod link;
 pub mod namespace;
 pub mod pair;
 pub mod process;
+pub mod relay;
 pub mod rows;
 pub mod scratch;
 pub mod script;

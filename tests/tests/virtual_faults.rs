@@ -142,6 +142,13 @@ fn random_setup(random: &mut Random, seed: u64) -> Setup {
     if random.happens(500_000) {
         setup.server_output = Some("\"server_output_text\":\"as measured\\n\"".to_owned());
     }
+    if setup.offer.is_some() && setup.answer.is_some() && random.happens(300_000) {
+        setup.greetings = Some(LinkModel {
+            loss_ppm: random.pick(&[0, 100_000, 400_000]),
+            duplicate_ppm: random.pick(&[0, 200_000]),
+            ..random_network(random)
+        });
+    }
     if random.happens(350_000) {
         setup.control_fault = Some(ControlFault {
             from: random.pick(&ENDS),
@@ -234,6 +241,7 @@ const DEADLINES: Deadlines = Deadlines {
     greeting_ns: 5 * NANOS_PER_SEC,
     step_ns: 3 * NANOS_PER_SEC,
     streams_ns: 4 * NANOS_PER_SEC,
+    greet_ns: 4 * NANOS_PER_SEC,
     grace_ns: 6 * NANOS_PER_SEC,
     linger_ns: 2 * NANOS_PER_SEC,
     silence_ns: None,

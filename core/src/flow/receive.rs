@@ -53,7 +53,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
     /// Notes one datagram that arrived at `now`; `len` is its length, of which `datagram` holds at
     /// least the header. A stray greeting is no data and is passed over.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8], len: usize) {
-        if greeting::is_hello(&datagram[..datagram.len().min(len)]) {
+        if greeting::is_no_data(&datagram[..datagram.len().min(len)]) {
             return;
         }
         self.leave_omit(now);
@@ -125,6 +125,8 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::cookie::Cookie;
+    use crate::protocol::greeting::NamedGreeting;
     use crate::test::{Protocol, Role, StreamId};
 
     fn flow(omit_until: Option<Instant>) -> ReceiveFlow<1> {
@@ -193,7 +195,11 @@ mod tests {
     #[test]
     fn a_stray_greeting_is_no_data() {
         let mut flow = flow(None);
+        let cookie = Cookie::from_random([7; 36]);
+        let named = NamedGreeting { cookie, index: 3 };
         flow.handle_datagram(Instant::ZERO, &greeting::HELLO, 4);
+        flow.handle_datagram(Instant::ZERO, &named.hello(), NamedGreeting::LEN);
+        flow.handle_datagram(Instant::ZERO, &named.reply()[..24], NamedGreeting::LEN);
         assert_eq!(flow.tally(), Tally::default());
     }
 

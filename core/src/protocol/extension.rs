@@ -41,7 +41,7 @@ pub struct Offer {
 
 impl Offer {
     /// What this engine offers and accepts.
-    pub const OWN: Self = Self { version: VERSION, features: Features::EXPLAINED };
+    pub const OWN: Self = Self { version: VERSION, features: Features::ALL };
 
     /// What an end with `own` answers to this offer: the lower version and the common features, or
     /// `None` if there is no common version.
@@ -61,6 +61,13 @@ impl Features {
     pub const NONE: Self = Self(0);
     /// A text follows each refusal, see [`explanation`](super::explanation).
     pub const EXPLAINED: Self = Self(1 << 1);
+
+    /// UDP greetings name their test and stream, are repeated by the client and acknowledged by the
+    /// server ([`NamedGreeting`](super::greeting::NamedGreeting)).
+    pub const ACKNOWLEDGED_GREETINGS: Self = Self(1);
+
+    /// All that this engine has.
+    const ALL: Self = Self(Self::ACKNOWLEDGED_GREETINGS.0 | Self::EXPLAINED.0);
 
     /// The set of these bits.
     pub const fn from_bits(bits: u32) -> Self {

@@ -6,6 +6,7 @@ use core::time::Duration;
 use heapless::Vec;
 
 use super::documents::{OwnResults, SessionDocuments};
+use super::greeter::Greeter;
 use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
 use super::shared::{Parting, Shared};
@@ -51,8 +52,11 @@ pub struct Client<'a, const N: usize> {
     text: ClientText<'a>,
     client_version: &'a str,
     offer: Option<Offer>,
-    accepted: Option<Offer>,
-    opened: usize,
+    pub(super) accepted: Option<Offer>,
+    pub(super) opened: usize,
+    pub(super) cookie: Cookie,
+    /// Of a UDP test, from the server's request for streams on.
+    pub(super) greeter: Option<Greeter<N>>,
     /// The server has started the test, maybe while streams were still being reported connected.
     start_seen: bool,
     /// The server has said something positive, so that it understands a goodbye.
@@ -96,6 +100,8 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             offer: config.offer,
             accepted: None,
             opened: 0,
+            cookie,
+            greeter: None,
             start_seen: false,
             heard: false,
             explanation: None,
@@ -186,6 +192,7 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     ) {
         match (shared.phase, event) {
             (Phase::Streams, StreamEvent::Connected) => self.on_connected(shared, now, id),
+            (Phase::Streams, StreamEvent::Refused) => self.on_refused(shared, now, id),
             (Phase::Streams | Phase::Starting, StreamEvent::Failed { code }) => {
                 self.fail(shared, SessionError::Stream { id, code });
             }
@@ -196,17 +203,21 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
         }
     }
 
+    fn poll_action(&mut self, shared: &Shared<N>) -> Option<Action> {
+        self.poll_greeting(shared)
+    }
+
     fn on_measured(&mut self, shared: &mut Shared<N>, now: Instant) {
         shared.phase = Phase::Ending;
         shared.send(ControlCode::TestEnd);
         shared.await_step(now);
     }
 
-    fn on_timeout(&mut self, shared: &mut Shared<N>, _now: Instant, timer: Timer) {
+    fn on_timeout(&mut self, shared: &mut Shared<N>, now: Instant, timer: Timer) {
         if timer == Timer::Quiet {
             return shared.tell(Event::StillUnanswered);
         }
-        if self.is_refused(shared) {
+        if self.is_refused(shared) || self.on_greeting_timer(shared, now, timer) {
             return;
         }
         let error = match (timer, shared.phase) {
@@ -247,7 +258,7 @@ impl<const N: usize> Client<'_, N> {
         match (code, next) {
             (_, None) => self.fail(shared, PeerError::UnexpectedCode { phase, code }.into()),
             (ControlCode::ServerError, _) => self.reading = Reading::ServerError(Vec::new()),
-            (ControlCode::AccessDenied, _) => self.on_refused(shared, now, Refusal::Busy),
+            (ControlCode::AccessDenied, _) => self.on_turned_down(shared, now, Refusal::Busy),
             (ControlCode::ServerTerminate | ControlCode::IperfDone, _) => {
                 self.fail(shared, SessionError::Terminated(End::Server));
             }
@@ -272,13 +283,13 @@ impl<const N: usize> Client<'_, N> {
             }
             Phase::Streams => {
                 shared.timers.disarm(Timer::Step);
-                shared.timers.arm(Timer::Streams, now.plus_nanos(shared.deadlines.streams_ns));
-                self.open_next(shared);
+                self.begin_streams(shared, now);
             }
             // The start of the test waits until this end, too, knows all streams to be connected.
-            Phase::Starting => return,
+            Phase::Starting => return self.on_start_told(shared, now),
             Phase::Running => {
                 self.start_seen = true;
+                self.on_start_told(shared, now);
                 return self.start_if_ready(shared, now);
             }
             Phase::Results => {
@@ -296,26 +307,7 @@ impl<const N: usize> Client<'_, N> {
         shared.phase = next;
     }
 
-    fn open_next(&mut self, shared: &mut Shared<N>) {
-        let role = shared.settings.role(End::Client, self.opened);
-        shared.act(Action::OpenStream(StreamId::from_index(self.opened), role));
-    }
-
-    fn on_connected(&mut self, shared: &mut Shared<N>, now: Instant, id: StreamId) {
-        if id.index() != self.opened {
-            return;
-        }
-        self.opened += 1;
-        if self.opened < shared.settings.stream_count() {
-            return self.open_next(shared);
-        }
-        shared.timers.disarm(Timer::Streams);
-        shared.await_step(now);
-        shared.phase = Phase::Starting;
-        self.start_if_ready(shared, now);
-    }
-
-    fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
+    pub(super) fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
         if self.start_seen && shared.phase == Phase::Starting {
             shared.start(now);
             shared.await_amount(shared.measured_from(), self.accepted.is_none());
@@ -326,13 +318,13 @@ impl<const N: usize> Client<'_, N> {
         let Reading::ServerError(numbers) = &self.reading else { return };
         if let Ok(bytes) = <[u8; ServerError::LEN]>::try_from(numbers.as_slice()) {
             let refusal = Refusal::Error(ServerError::from_bytes(bytes));
-            self.on_refused(shared, now, refusal);
+            self.on_turned_down(shared, now, refusal);
         }
     }
 
     /// The server does not want the test. Its reason follows where that is agreed, or may follow
     /// where nothing could be agreed yet.
-    fn on_refused(&mut self, shared: &mut Shared<N>, now: Instant, refusal: Refusal) {
+    fn on_turned_down(&mut self, shared: &mut Shared<N>, now: Instant, refusal: Refusal) {
         let is_agreed =
             self.accepted.is_some_and(|accepted| accepted.features.contains(Features::EXPLAINED));
         let may_follow =
@@ -389,7 +381,7 @@ impl<const N: usize> Client<'_, N> {
     }
 
     /// Gives up, with a goodbye if the server can be expected to read one.
-    fn fail(&self, shared: &mut Shared<N>, error: SessionError) {
+    pub(super) fn fail(&self, shared: &mut Shared<N>, error: SessionError) {
         let goodbye = Parting::Code(ControlCode::IperfDone);
         shared.fail(error, if self.heard { goodbye } else { Parting::Nothing });
     }

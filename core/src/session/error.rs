@@ -38,6 +38,13 @@ pub enum SessionError {
     Unanswered,
     /// Nothing came in time.
     TimedOut(Timer),
+    /// Client: greetings of UDP streams were not answered; which ones, the session tells.
+    Ungreeted {
+        /// How many streams.
+        missing: u16,
+        /// Of how many.
+        of: u16,
+    },
     /// All data streams broke before the end; what they moved is measured and exchanged.
     StreamsLost,
     /// The file behind a data stream failed in the middle of the test.
@@ -133,6 +140,9 @@ impl fmt::Display for SessionError {
                  linerate, not iperf 2)",
             ),
             Self::TimedOut(timer) => write!(f, "timed out: {timer}"),
+            Self::Ungreeted { missing, of } => {
+                write!(f, "no answer to the UDP greeting of {missing} of {of} streams")
+            }
             Self::StreamsLost => f.write_str("all data streams broke before the end of the test"),
             Self::File { id, .. } => write!(f, "the file of stream {} failed", id.number()),
             Self::Stream { id, .. } => {

@@ -11,6 +11,8 @@ mod client;
 mod denial;
 mod documents;
 mod error;
+mod greeter;
+mod opening;
 mod outbox;
 mod policy;
 mod server;
@@ -42,8 +44,10 @@ use crate::test::{Role, StreamId};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Action {
     /// Client: open this stream to the server's port. TCP: connect and send the cookie. UDP: send
-    /// the greeting once and wait for its reply. Answer with `handle_stream`.
+    /// the greeting that the session gives for it, once, and listen. Answer with `handle_stream`.
     OpenStream(StreamId, Role),
+    /// Client: send the greeting of this UDP stream, which is open, once more.
+    Greet(StreamId),
     /// Server: get ready for `stream_count` connections that carry this session's cookie (TCP) or
     /// greetings from this client (UDP), decide on its token, and answer with `handle_prepared`.
     Prepare,
@@ -101,8 +105,11 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StreamEvent {
-    /// It is connected, its cookie sent or its greeting answered.
+    /// It is connected, its cookie sent or its greeting answered. Any datagram from the server is an
+    /// answer: data, too, shows that the greeting has come.
     Connected,
+    /// Client: the network says that nobody listened where the greeting of this UDP stream went.
+    Refused,
     /// This end could not open or start it; `code` is the system's error number, zero if it gave
     /// none.
     Failed {
@@ -139,8 +146,11 @@ pub struct Deadlines {
     pub greeting_ns: u64,
     /// For each next step of the control exchange, documents included.
     pub step_ns: u64,
-    /// For all data streams to be there.
+    /// For all data streams to be there. A client whose UDP greetings are not acknowledged gives each
+    /// stream after the first a second more.
     pub streams_ns: u64,
+    /// Server: for each UDP greeting that nobody repeats. Other tests of the same address wait for it.
+    pub greet_ns: u64,
     /// Server: beyond the agreed length of a test (iperf3 since 3.7: 40 s).
     pub grace_ns: u64,
     /// For the peer to close the control connection at the very end.
@@ -157,6 +167,7 @@ impl Default for Deadlines {
             greeting_ns: secs(60),
             step_ns: secs(30),
             streams_ns: secs(30),
+            greet_ns: secs(8),
             grace_ns: secs(40),
             linger_ns: secs(10),
             silence_ns: None,

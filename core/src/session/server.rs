@@ -137,6 +137,7 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
             return None;
         }
         self.exchange.connected += 1;
+        self.exchange.await_greeting(&mut self.shared, now);
         if self.exchange.connected == settings.stream_count() {
             self.shared.send(ControlCode::TestStart);
             self.shared.send(ControlCode::TestRunning);
@@ -228,7 +229,7 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
         let number = match (timer, shared.phase) {
             (Timer::Linger, _) => return shared.finish(Ending::Complete, Parting::Nothing),
             (Timer::TestLimit, _) => error_number::DURATION_EXPIRED,
-            (Timer::Streams, _) | (_, Phase::Running) => error_number::NO_DATA,
+            (Timer::Streams | Timer::Greeting, _) | (_, Phase::Running) => error_number::NO_DATA,
             (_, Phase::Parameters) => error_number::RECV_PARAMS,
             _ => error_number::RECV_RESULTS,
         };
@@ -313,6 +314,16 @@ impl<const N: usize, const T: usize> Server<N, T> {
         shared.send(ControlCode::CreateStreams);
         shared.phase = Phase::Streams;
         shared.timers.arm(Timer::Streams, now.plus_nanos(shared.deadlines.streams_ns));
+        self.await_greeting(shared, now);
+    }
+
+    /// A client whose greetings name nothing keeps others of its address waiting.
+    fn await_greeting(&self, shared: &mut Shared<N>, now: Instant) {
+        let own = Features::ACKNOWLEDGED_GREETINGS;
+        let is_agreed = self.accepted.is_some_and(|agreed| agreed.features.contains(own));
+        if shared.settings.protocol == Protocol::Udp && !is_agreed {
+            shared.timers.arm(Timer::Greeting, now.plus_nanos(shared.deadlines.greet_ns));
+        }
     }
 
     /// Accepts the extension. The first answer to the parameters, a refusal too, which is explained

@@ -9,7 +9,7 @@ use super::shared::{Conclusion, Parting, Shared};
 use super::{Action, Command, Denial, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
 use crate::protocol::code::ControlCode;
-use crate::protocol::extension::Offer;
+use crate::protocol::extension::{Features, Offer};
 use crate::protocol::json::DocumentError;
 use crate::protocol::results::OutputKind;
 use crate::stats::{Accounts, CpuTimes, Sample};
@@ -45,6 +45,11 @@ pub trait Exchange<const N: usize> {
 
     /// Something happened to a stream before the clock ran.
     fn on_stream(&mut self, shared: &mut Shared<N>, now: Instant, id: StreamId, event: StreamEvent);
+
+    /// An action beside those that an input brings at once: there may be one for each stream.
+    fn poll_action(&mut self, _shared: &Shared<N>) -> Option<Action> {
+        None
+    }
 
     /// The test ended as it should and is measured.
     fn on_measured(&mut self, shared: &mut Shared<N>, now: Instant);
@@ -175,7 +180,7 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
 
     /// The next thing to do.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.shared.poll_action()
+        self.shared.poll_action().or_else(|| self.exchange.poll_action(&self.shared))
     }
 
     /// The next thing that happened.
@@ -211,5 +216,11 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
     /// The extension as agreed with another linerate.
     pub fn extension(&self) -> Option<Offer> {
         self.exchange.extension()
+    }
+
+    /// UDP greetings name their test, are repeated and acknowledged, as agreed with another linerate.
+    pub fn acknowledges_greetings(&self) -> bool {
+        let agreed = self.extension();
+        agreed.is_some_and(|agreed| agreed.features.contains(Features::ACKNOWLEDGED_GREETINGS))
     }
 }

@@ -242,7 +242,7 @@ impl<const N: usize> Shared<N> {
             StreamEvent::Closed | StreamEvent::Failed { .. } | StreamEvent::FileFailed { .. } => {
                 StreamState::Closed
             }
-            StreamEvent::Connected => return,
+            StreamEvent::Connected | StreamEvent::Refused => return,
         };
         self.accounts.set_state(id, state);
         if self.stopping.is_some() {

@@ -28,6 +28,10 @@ pub enum Timer {
     Quiet,
     /// The other end's next step on the control connection.
     Step,
+    /// Client: the next look at which UDP greetings have been answered. Server: the next greeting.
+    Greeting,
+    /// Client: another greeting where the network said that nobody listens.
+    Refused,
     /// All data streams being there.
     Streams,
     /// The longest that the agreed test may take.
@@ -37,7 +41,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    const COUNT: usize = 12;
+    const COUNT: usize = 14;
 }
 
 impl fmt::Display for Timer {
@@ -52,6 +56,8 @@ impl fmt::Display for Timer {
             Self::Amount => "next look at the bytes",
             Self::Quiet => "the server has not answered yet",
             Self::Step => "the other side did not answer on the control connection",
+            Self::Greeting => "a UDP stream was not greeted",
+            Self::Refused => "next greeting where nobody listened",
             Self::Streams => "not all data streams were connected",
             Self::TestLimit => "the test ran longer than agreed",
             Self::Linger => "the other side did not close the control connection",
@@ -103,6 +109,8 @@ const ALL: [Timer; Timer::COUNT] = [
     Timer::Amount,
     Timer::Quiet,
     Timer::Step,
+    Timer::Greeting,
+    Timer::Refused,
     Timer::Streams,
     Timer::TestLimit,
     Timer::Linger,

@@ -200,7 +200,7 @@ impl<const N: usize, const T: usize> Test<N, T> {
 
     fn perform(&mut self, stage: &mut Stage<'_, '_, N, T>, action: Action) {
         match action {
-            Action::OpenStream(..) => {}
+            Action::OpenStream(..) | Action::Greet(_) => {}
             Action::Prepare => self.due.admission = Some(self.prepare(stage)),
             Action::StartStreams => self.start_streams(stage),
             Action::Sample => self.due.samples += 1,

@@ -174,6 +174,7 @@ fn server(args: Args, limits: ServerLimits, typed: &Typed<'_>) -> Result<ServerC
         limits,
         login,
         sctp_bind: common.xbind,
+        udp_anywhere: server.udp_anywhere,
     })
 }
 

@@ -46,6 +46,14 @@ pub(crate) trait Backend {
     /// Client: begins to open a stream.
     fn open_stream(&mut self, _id: StreamId, _session: &TestSession<Self>) {}
 
+    /// Client: sends the greeting of a UDP stream once more.
+    fn greet(&mut self, _id: StreamId, _session: &TestSession<Self>) {}
+
+    /// Client: the sockets of a UDP test, in the order that the session gives its streams.
+    fn take_sockets(&mut self, _session: &TestSession<Self>) -> Vec<DataSocket> {
+        Vec::new()
+    }
+
     /// Server: begins to get ready for the client's streams.
     fn prepare(&mut self, _session: &TestSession<Self>) {}
 
@@ -243,6 +251,7 @@ impl<'a, B: Backend> Driver<'a, B> {
         self.log(Detail::Steps, || format!("{action:?}"));
         match action {
             Action::OpenStream(id, _) => self.backend.open_stream(id, &self.session),
+            Action::Greet(id) => self.backend.greet(id, &self.session),
             Action::Prepare => self.backend.prepare(&self.session),
             Action::StartStreams => self.start_streams(),
             Action::Weigh { bits_per_second } => {
@@ -275,7 +284,8 @@ impl<'a, B: Backend> Driver<'a, B> {
     }
 
     fn start_streams(&mut self) {
-        let sockets = std::mem::take(&mut self.sockets);
+        let mut sockets = std::mem::take(&mut self.sockets);
+        sockets.extend(self.backend.take_sockets(&self.session));
         self.records.set_streams(&sockets, &self.session);
         if let Some(name) = sockets.last().and_then(DataSocket::congestion) {
             self.session.handle_congestion(&name);

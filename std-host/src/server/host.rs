@@ -20,7 +20,7 @@ use tokio::task::AbortHandle;
 use super::input::Input;
 use super::policy::session_config;
 use super::table::{Place, Promise};
-use super::{NO_LOGIN, Shared};
+use super::{NO_LOGIN, ObserveTests, Shared};
 use crate::auth::Guest;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Progress};
 use crate::stream::{
-    DataFile, DataSocket, SocketOptions, adopt_stream, check_cpu, unusable_cpu, unusable_file,
+    DataFile, DataSocket, Met, SocketOptions, adopt_stream, check_cpu, unusable_cpu, unusable_file,
 };
 use crate::sys;
 
@@ -56,6 +56,7 @@ pub(super) async fn host(
     test: Arrived,
     config: &ServerConfig,
     shared: &Arc<Shared>,
+    tests: &dyn ObserveTests,
     observer: &mut dyn Observer,
     cancel: &Cancel,
 ) -> bool {
@@ -84,6 +85,7 @@ pub(super) async fn host(
         cookie,
         peer,
         shared: shared.clone(),
+        tests,
         guest: None,
         sender,
         options: None,
@@ -111,6 +113,7 @@ struct Host<'a> {
     cookie: Cookie,
     peer: SocketAddr,
     shared: Arc<Shared>,
+    tests: &'a dyn ObserveTests,
     /// Who has just logged in.
     guest: Option<Guest>,
     sender: mpsc::UnboundedSender<Input>,
@@ -121,7 +124,7 @@ struct Host<'a> {
     place: Result<Place, Denial>,
     /// The task that checks the login, or takes UDP greetings.
     waiting: Option<AbortHandle>,
-    /// The TCP streams that have come while others are missing, each with its order.
+    /// The streams with an order that have come while others are missing, each with its order.
     connected: Vec<(u64, DataSocket)>,
     file: Option<DataFile>,
     cpu: Option<u16>,
@@ -159,21 +162,66 @@ impl Host<'_> {
             let _ = self.sender.send(Input::Prepared);
             return;
         }
+        self.await_greetings(session, options);
+    }
+
+    /// Gets ready for the client's UDP streams.
+    fn await_greetings(&mut self, session: &TestSession<Self>, options: SocketOptions) {
         let (shared, sender, client) = (self.shared.clone(), self.sender.clone(), self.peer.ip());
-        let count = settings.stream_count();
-        let greeting = tokio::spawn(async move {
-            let mut set_up = shared.udp.set_up(client).await;
-            let mut is_wanted = sender.send(Input::Prepared).is_ok();
-            let mut greeted = 0;
-            while is_wanted && greeted < count {
-                // A stream that cannot be made is missed by the session when its time is over.
-                if let Ok(socket) = set_up.next(&options).await {
-                    is_wanted = sender.send(Input::Greeted(socket)).is_ok();
-                    greeted += 1;
+        let count = session.settings().stream_count();
+        // A stream that cannot be made is missed by the session when its time is over.
+        let greeting = if session.acknowledges_greetings() {
+            let mut set_up = shared.udp.set_up_named(client, self.cookie, count);
+            let _own_receiver_lives = sender.send(Input::Prepared);
+            tokio::spawn(async move {
+                let mut missing = count;
+                while missing > 0 {
+                    let input = match set_up.next(&options).await {
+                        Ok(Met::Stream(index, socket)) => {
+                            missing -= 1;
+                            Input::Greeted(Some(index), socket)
+                        }
+                        Ok(Met::Stranger(from)) => Input::Strayed(from),
+                        Err(_) => continue,
+                    };
+                    if sender.send(input).is_err() {
+                        return;
+                    }
                 }
-            }
-        });
+            })
+        } else {
+            tokio::spawn(async move {
+                let mut set_up = shared.udp.set_up(client).await;
+                let mut is_wanted = sender.send(Input::Prepared).is_ok();
+                let mut greeted = 0;
+                while is_wanted && greeted < count {
+                    if let Ok(socket) = set_up.next(&options).await {
+                        is_wanted = sender.send(Input::Greeted(None, socket)).is_ok();
+                        greeted += 1;
+                    }
+                }
+            })
+        };
         self.waiting = Some(greeting.abort_handle());
+    }
+
+    /// Takes a stream that has its place in the order of creation. Roles hang on the order, and
+    /// neither cookies nor datagrams keep it.
+    fn take_in_order(
+        &mut self,
+        session: &mut TestSession<Self>,
+        sockets: &mut Vec<DataSocket>,
+        now: Instant,
+        order: u64,
+        socket: DataSocket,
+    ) {
+        self.connected.push((order, socket));
+        if self.connected.len() == session.settings().stream_count() {
+            self.connected.sort_unstable_by_key(|&(order, _)| order);
+            for (_, socket) in self.connected.drain(..) {
+                accept(session, sockets, now, socket);
+            }
+        }
     }
 }
 
@@ -232,18 +280,15 @@ impl Backend for Host<'_> {
                 session.handle_prepared(now, Admission::Deny(error));
                 return Err(Error::Login(refusal));
             }
-            (Input::Greeted(socket), _) => accept(session, sockets, now, socket),
+            (Input::Greeted(None, socket), _) => accept(session, sockets, now, socket),
+            (Input::Greeted(Some(index), socket), _) => {
+                self.take_in_order(session, sockets, now, index.into(), socket);
+            }
+            (Input::Strayed(from), _) => self.tests.turned_away(from, STRAYED),
             (Input::Connected(stream, order), Some(options)) => {
                 let socket = adopt_stream(stream, options)
                     .map_err(|error| Error::system("unable to accept a stream", &error))?;
-                self.connected.push((order, socket));
-                if self.connected.len() == session.settings().stream_count() {
-                    // Cookies overtake each other, but roles hang on the order of connections.
-                    self.connected.sort_unstable_by_key(|&(order, _)| order);
-                    for (_, socket) in self.connected.drain(..) {
-                        accept(session, sockets, now, socket);
-                    }
-                }
+                self.take_in_order(session, sockets, now, order, socket);
             }
             (Input::Connected(..), None) => {}
         }
@@ -352,6 +397,8 @@ fn sctp_error(error: &io::Error) -> ServerError {
     }
 }
 
+const STRAYED: &str =
+    "its datagrams belong to a test of another address; --udp-anywhere lets them in";
 /// iperf3's number for data connections that cannot be listened for.
 const STREAM_LISTENER: i32 = 202;
 

@@ -1,5 +1,7 @@
 //! What comes to a test from elsewhere than its control connection.
 
+use std::net::SocketAddr;
+
 use linerate_core::protocol::code::ServerError;
 use tokio::net::TcpStream;
 
@@ -12,8 +14,10 @@ use crate::stream::DataSocket;
 pub(super) enum Input {
     /// A TCP stream of this test, and its place in the order in which the server accepted it.
     Connected(TcpStream, u64),
-    /// A UDP stream of this test.
-    Greeted(DataSocket),
+    /// A UDP stream of this test, and its place in the order of creation if its greeting said that.
+    Greeted(Option<u16>, DataSocket),
+    /// Its UDP greetings come from here, which is not where its control connection comes from.
+    Strayed(SocketAddr),
     /// Its client may have a test, or may not.
     Judged(Result<Guest, Refusal>),
     /// Its streams can come, or there is no place for it.

@@ -35,7 +35,7 @@ use crate::device;
 use crate::error::Error;
 use crate::limits::LiveLimits;
 use crate::observe::{Cancel, Observer};
-use crate::stream::{Listen, OwnOptions, SctpDoor, UdpDoor, require_cpu};
+use crate::stream::{Guests, Listen, OwnOptions, SctpDoor, UdpDoor, require_cpu};
 use crate::sys;
 use greet::{Greeted, Greetings};
 use host::{Arrived, Visitor, host};
@@ -142,7 +142,8 @@ impl Server {
         let local = listener.local_addr().map_err(failed)?;
         // Of an MPTCP socket, Linux does not tell the zone that it is bound to.
         let listen = listen.with_port(local.port());
-        let udp = UdpDoor::bind(listen, device).map_err(failed)?;
+        let guests = if config.udp_anywhere { Guests::Anyone } else { Guests::default() };
+        let udp = UdpDoor::bind(listen, device, guests).map_err(failed)?;
         let also = sctp_addresses(&config).await?;
         let (sender, of_sctp) = mpsc::channel(1);
         let sctp = SctpDoor::new(listen, config.bind_device.clone(), also, sender);
@@ -316,7 +317,7 @@ impl Hosted {
             let number = 1 + shared.count.fetch_add(1, Ordering::Relaxed);
             let mut observer = tests.observe(number);
             let test = Arrived { visitor, number, promise };
-            host(test, &config, &shared, observer.as_mut(), &cancel).await
+            host(test, &config, &shared, &*tests, observer.as_mut(), &cancel).await
         });
     }
 

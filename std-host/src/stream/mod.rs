@@ -18,6 +18,7 @@ mod tcp;
 mod thread;
 mod udp;
 mod udp_door;
+mod udp_setup;
 
 use std::io;
 use std::sync::Arc;
@@ -37,8 +38,9 @@ pub(crate) use listen::Listen;
 pub(crate) use options::{OwnOptions, SocketOptions};
 pub(crate) use ports::{LocalPoint, LocalPorts};
 pub(crate) use sctp_door::SctpDoor;
-pub(crate) use socket::{DataSocket, adopt_stream, connect_stream, connect_udp};
-pub(crate) use udp_door::UdpDoor;
+pub(crate) use socket::{DataSocket, Ear, Heard, adopt_stream, connect_stream, open_datagrams};
+pub(crate) use udp_door::{Guests, UdpDoor};
+pub(crate) use udp_setup::Met;
 
 use crate::clock::Clock;
 use crate::report::Warning;

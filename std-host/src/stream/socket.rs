@@ -2,6 +2,7 @@
 //! adopt one. Knows no session; what is measured on it is the flows' business.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use socket2::{Domain, SockRef, Socket};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
+use super::outcome::{Remedy, remedy};
 use super::{LocalPoint, SocketOptions};
 use crate::report::{SocketBuffers, Warning};
 use crate::sys;
@@ -43,28 +45,60 @@ pub(crate) async fn connect_stream(
     DataSocket::new(stream.into_std()?.into(), options, warnings)
 }
 
-/// Client: opens a UDP stream: sends the greeting, once, and waits for its reply.
-///
-/// Waits for ever; drop the future to give up.
-pub(crate) async fn connect_udp(
+/// Client: the socket of a UDP stream, of which the server knows nothing yet.
+pub(crate) fn open_datagrams(
     remote: SocketAddr,
     local: LocalPoint,
     options: &SocketOptions,
 ) -> io::Result<DataSocket> {
     let (socket, remote, warnings) = open(remote, local, options)?;
     socket.connect(&remote.into())?;
-    let socket = UdpSocket::from_std(socket.into())?;
-    socket.send(&greeting::HELLO).await?;
-    // One byte more than a reply has, so that anything longer does not look like one.
-    let mut reply = [0; greeting::REPLY.len() + 1];
-    loop {
-        // Of data that comes before the reply, Windows would make an error when it does not fit.
-        let receive = || sys::recv_with_destination(&SockRef::from(&socket), &mut reply);
-        let len = socket.async_io(Interest::READABLE, receive).await?.len;
-        if greeting::is_reply(&reply[..len]) {
-            return DataSocket::new(socket.into_std()?.into(), options, warnings);
+    DataSocket::new(socket, options, warnings)
+}
+
+/// What becomes of the greetings of a UDP stream. It takes nothing out of the socket: data that comes
+/// before the reply is counted when the stream runs, and a reply is passed over then.
+pub(crate) struct Ear(UdpSocket);
+
+/// What the network said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// Something came from the server, so the greeting has arrived.
+    Answer,
+    /// Nobody listened there.
+    Refusal,
+    /// It did not even leave, as the network is for now.
+    Unsent,
+}
+
+impl Ear {
+    /// Must be made within a tokio runtime.
+    pub(crate) fn new(socket: &DataSocket) -> io::Result<Self> {
+        Ok(Self(UdpSocket::from_std(socket.socket.try_clone()?.into())?))
+    }
+
+    /// Waits for the next that the network says; once there is an answer, it stays.
+    pub(crate) async fn next(&self) -> io::Result<Heard> {
+        let mut beginning = [MaybeUninit::uninit(); greeting::MOST_BYTES];
+        loop {
+            let peek = || SockRef::from(&self.0).peek(&mut beginning);
+            match self.0.async_io(Interest::READABLE | Interest::ERROR, peek).await {
+                Ok(_) => return Ok(Heard::Answer),
+                Err(error) if is_cut(&error) => return Ok(Heard::Answer),
+                Err(error) => match remedy(Protocol::Udp, &error) {
+                    Remedy::Again if error.kind() == io::ErrorKind::Interrupted => {}
+                    Remedy::Again | Remedy::Pause(_) => return Ok(Heard::Refusal),
+                    Remedy::Wait => {}
+                    Remedy::GiveUp => return Err(error),
+                },
+            }
         }
     }
+}
+
+/// On Windows, a receive into less room than the datagram takes fails.
+fn is_cut(error: &io::Error) -> bool {
+    cfg!(windows) && error.raw_os_error() == Some(10040) // WSAEMSGSIZE
 }
 
 /// Server: makes a data socket of an accepted connection whose cookie was read.
@@ -133,6 +167,17 @@ impl DataSocket {
     /// What the options asked for and the system did not give.
     pub(crate) fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// Client: sends a greeting; `false` if it did not leave, as the network is for now.
+    pub(crate) fn greet(&self, greeting: &[u8]) -> io::Result<bool> {
+        let send = || self.socket.send_with_flags(greeting, sys::SEND_FLAGS);
+        // The first call may fail for what the network said of an earlier greeting.
+        match send().or_else(|_| send()) {
+            Ok(_) => Ok(true),
+            Err(error) if remedy(self.protocol, &error) == Remedy::GiveUp => Err(error),
+            Err(_) => Ok(false),
+        }
     }
 
     pub(super) fn protocol(&self) -> Protocol {

@@ -189,24 +189,49 @@ async fn a_tcp_stream_begins_with_the_cookie() {
 }
 
 #[tokio::test]
-async fn a_udp_stream_is_greeted_once_and_waits_for_a_reply() {
-    for reply in [&greeting::REPLY, &987_654_321_u32.to_le_bytes()] {
+async fn anything_from_the_server_is_an_answer_and_stays_in_the_socket() {
+    for said in [b"6789".as_slice(), &987_654_321_u32.to_le_bytes(), &[7; 1400]] {
         let server = UdpSocket::bind(LOOPBACK).await.unwrap();
-        let answer = async {
-            let mut bytes = [0; 16];
-            let (len, client) = server.recv_from(&mut bytes).await.unwrap();
-            assert_eq!(bytes[..len], greeting::HELLO);
-            for datagram in [b"early data".as_slice(), b"6789 and more", reply] {
-                server.send_to(datagram, client).await.unwrap();
-            }
-            client
-        };
-        let options = options(Protocol::Udp);
-        let connect = connect_udp(server.local_addr().unwrap(), LocalPoint::Any, &options);
-        let (socket, client) = soon(async { tokio::join!(connect, answer) }).await;
-        assert_eq!(socket.unwrap().local(), client);
+        let near = open_datagrams(server.local_addr().unwrap(), LocalPoint::Any, &udp()).unwrap();
+        let ear = Ear::new(&near).unwrap();
+        assert!(near.greet(&greeting::HELLO).unwrap());
+        let mut bytes = [0; 16];
+        let (len, client) = server.recv_from(&mut bytes).await.unwrap();
+        assert_eq!((&bytes[..len], client), (&greeting::HELLO[..], near.local()));
+        let silent = tokio::time::timeout(Duration::from_millis(20), ear.next()).await;
+        assert!(silent.is_err(), "nobody has said anything");
+        server.send_to(said, client).await.unwrap();
+        assert_eq!(soon(ear.next()).await.unwrap(), Heard::Answer);
         assert!(server.try_recv_from(&mut [0; 16]).is_err(), "nothing was sent again");
+        let mut found = [0; 1500];
+        let len = std::io::Read::read(&mut near.socket().as_ref(), &mut found).unwrap();
+        assert_eq!(found[..len], *said);
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_port_where_nobody_listens_is_a_refusal_and_the_stream_goes_on() {
+    let server = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    let remote = server.local_addr().unwrap();
+    drop(server);
+    let near = open_datagrams(remote, LocalPoint::Any, &udp()).unwrap();
+    let ear = Ear::new(&near).unwrap();
+    for _ in 0..3 {
+        assert!(near.greet(&greeting::HELLO).unwrap());
+        assert_eq!(soon(ear.next()).await.unwrap(), Heard::Refusal);
+    }
+    assert!(near.greet(&greeting::HELLO).unwrap());
+    // The refusal of the one before does not keep this one from being sent.
+    let server = std::net::UdpSocket::bind(remote).unwrap();
+    assert!(near.greet(b"last").unwrap());
+    let mut bytes = [0; 16];
+    let (len, client) = server.recv_from(&mut bytes).unwrap();
+    assert_eq!((&bytes[..len], client), (&b"last"[..], near.local()));
+}
+
+fn udp() -> SocketOptions {
+    options(Protocol::Udp)
 }
 
 #[tokio::test]

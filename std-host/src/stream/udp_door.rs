@@ -1,7 +1,7 @@
 //! The server's UDP port. A listener stays open for all tests and takes greetings; each greeting
 //! becomes a socket of its own, bound to the address the client called and connected to the
-//! client. A greeting carries no cookie, so one test of a client address at a time is in set-up;
-//! whatever comes from addresses that nobody awaits is dropped.
+//! client. Greetings that name their test go to it. Those of stock clients name nothing, so one such
+//! test of a client address at a time is in set-up; whatever nobody awaits is dropped.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,15 +9,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use linerate_core::protocol::greeting;
+use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::greeting::{self, NamedGreeting};
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
-use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::listen::bind;
 use super::socket::canonical;
+use super::udp_setup::{NamedSetUp, SetUp};
 use super::{DataSocket, Listen, SocketOptions};
 use crate::sys::{self, Arrived};
 
@@ -29,19 +31,39 @@ pub(crate) struct UdpDoor {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     local: SocketAddr,
-    /// The set-ups in progress, by canonical client address.
-    awaited: Mutex<HashMap<IpAddr, mpsc::Sender<Arrived>>>,
+    /// Whose datagrams are taken.
+    pub(super) guests: Guests,
+    awaited: Mutex<Awaited>,
     /// One lock a client address.
     turns: Mutex<HashMap<IpAddr, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+/// From where the streams of a test may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Guests {
+    /// From the address of its control connection only: a server sends datagrams to nobody else.
+    #[default]
+    OfTheControlConnection,
+    /// From everywhere, if the greeting names the test.
+    Anyone,
+}
+
+/// The set-ups in progress.
+#[derive(Debug, Default)]
+pub(super) struct Awaited {
+    /// Those of stock clients, by canonical address.
+    pub(super) by_address: HashMap<IpAddr, mpsc::Sender<Arrived>>,
+    /// Those whose clients name them.
+    pub(super) by_cookie: HashMap<Cookie, mpsc::Sender<(u16, Arrived)>>,
 }
 
 impl UdpDoor {
     /// Opens the port. Must be called within a tokio runtime.
     ///
     /// `device` is the network device that it listens on, if not on all.
-    pub(crate) fn bind(listen: Listen, device: Option<&str>) -> io::Result<Self> {
+    pub(crate) fn bind(listen: Listen, device: Option<&str>, guests: Guests) -> io::Result<Self> {
         let prepare = |socket: &Socket| {
             sys::share_port(socket)?;
             device.map_or(Ok(()), |device| sys::bind_to_device(socket, device))
@@ -51,7 +73,8 @@ impl UdpDoor {
         // Without it, replies come from the address that the route to the client suggests.
         let _ = sys::request_destination(&socket, local.is_ipv6());
         let socket = UdpSocket::from_std(socket.into())?;
-        let shared = Arc::new(Shared { local, awaited: Mutex::default(), turns: Mutex::default() });
+        let (awaited, turns) = (Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { local, guests, awaited, turns });
         let reader = tokio::spawn(read(socket, shared.clone()));
         Ok(Self { shared, reader })
     }
@@ -62,52 +85,29 @@ impl UdpDoor {
         self.shared.local
     }
 
-    /// Waits until no other test of this client address is in set-up, and takes its greetings
+    /// Waits until no other stock client of this address is in set-up, and takes its greetings
     /// from then on, until the returned value is dropped.
     pub(crate) async fn set_up(&self, client: IpAddr) -> SetUp {
         let client = client.to_canonical();
         let turn = self.shared.turn(client).lock_owned().await;
         let (sender, greetings) = mpsc::channel(MOST_GREETINGS);
-        self.shared.awaited().insert(client, sender);
-        SetUp { client, shared: self.shared.clone(), greetings, met: Vec::new(), _turn: turn }
+        self.shared.awaited().by_address.insert(client, sender);
+        SetUp::new(client, self.shared.clone(), greetings, turn)
+    }
+
+    /// Takes the greetings that name this test, from now on until the returned value is dropped. No
+    /// other test has the same cookie.
+    pub(crate) fn set_up_named(&self, client: IpAddr, cookie: Cookie, count: usize) -> NamedSetUp {
+        let (sender, greetings) = mpsc::channel(MOST_GREETINGS);
+        self.shared.awaited().by_cookie.insert(cookie, sender);
+        let client = client.to_canonical();
+        NamedSetUp::new(client, cookie, count, self.shared.clone(), greetings)
     }
 }
 
 impl Drop for UdpDoor {
     fn drop(&mut self) {
         self.reader.abort();
-    }
-}
-
-/// One test's turn to have its streams set up.
-#[derive(Debug)]
-pub(crate) struct SetUp {
-    client: IpAddr,
-    shared: Arc<Shared>,
-    greetings: mpsc::Receiver<Arrived>,
-    /// Whose greetings became streams already: the network may double one.
-    met: Vec<SocketAddr>,
-    _turn: OwnedMutexGuard<()>,
-}
-
-impl SetUp {
-    /// The client's next stream, its greeting answered. Waits for ever; drop the future to give
-    /// up, which loses no greeting.
-    pub(crate) async fn next(&mut self, options: &SocketOptions) -> io::Result<DataSocket> {
-        loop {
-            let greeting = self.greetings.recv().await.ok_or(io::ErrorKind::BrokenPipe)?;
-            let client = canonical(greeting.from);
-            if !self.met.contains(&client) {
-                self.met.push(client);
-                return self.shared.meet(client, greeting.to, options);
-            }
-        }
-    }
-}
-
-impl Drop for SetUp {
-    fn drop(&mut self) {
-        self.shared.awaited().remove(&self.client);
     }
 }
 
@@ -123,27 +123,32 @@ impl Shared {
         turn
     }
 
-    fn awaited(&self) -> MutexGuard<'_, HashMap<IpAddr, mpsc::Sender<Arrived>>> {
+    pub(super) fn awaited(&self) -> MutexGuard<'_, Awaited> {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a greeting to whoever awaits its sender. Data that outlived its stream is longer than
-    /// any greeting, and no test expects more greetings than it has room for.
+    /// Gives a greeting to whoever awaits it. Data that outlived its stream is none, and no test
+    /// expects more greetings than it has room for.
     fn dispatch(&self, datagram: &[u8], arrived: Arrived) {
-        if !greeting::is_hello(datagram) {
-            return;
-        }
-        if let Some(set_up) = self.awaited().get(&arrived.from.ip().to_canonical()) {
+        let awaited = self.awaited();
+        if let Some(NamedGreeting { cookie, index }) = NamedGreeting::of_hello(datagram) {
+            if let Some(set_up) = awaited.by_cookie.get(&cookie) {
+                let _ = set_up.try_send((index, arrived));
+            }
+        } else if greeting::is_hello(datagram)
+            && let Some(set_up) = awaited.by_address.get(&arrived.from.ip().to_canonical())
+        {
             let _ = set_up.try_send(arrived);
         }
     }
 
     /// Makes the stream's socket and answers the greeting from it.
-    fn meet(
+    pub(super) fn meet(
         &self,
         client: SocketAddr,
         called: Option<SocketAddr>,
         options: &SocketOptions,
+        reply: &[u8],
     ) -> io::Result<DataSocket> {
         let local = self.local_for(client, called)?;
         let make = |domain| Socket::new(domain, Type::DGRAM, None);
@@ -158,7 +163,7 @@ impl Shared {
         warnings.extend(warning);
         // After the options, so that what another CPU was delivering meanwhile is there too.
         self.hand_back(&socket, client, local);
-        socket.send_with_flags(&greeting::REPLY, sys::SEND_FLAGS)?;
+        socket.send_with_flags(reply, sys::SEND_FLAGS)?;
         DataSocket::new(socket, options, warnings)
     }
 
@@ -207,7 +212,7 @@ fn route_to(client: SocketAddr) -> io::Result<SocketAddr> {
 }
 
 /// One byte more than a greeting has tells it from data.
-const GREETING_ROOM: usize = greeting::HELLO.len() + 1;
+pub(super) const GREETING_ROOM: usize = greeting::MOST_BYTES + 1;
 /// As many as a test can have streams.
 const MOST_GREETINGS: usize = 2 * linerate_core::test::MAX_PARALLEL as usize;
 

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket as StdUdpSocket};
 
 use linerate_core::test::{Protocol, TestSettings};
 
-use super::super::{LocalPoint, connect_udp};
+use super::super::{Ear, Heard, LocalPoint, Met, open_datagrams};
 use super::*;
 
 #[cfg(target_os = "linux")]
@@ -71,7 +71,7 @@ async fn tests_of_one_address_are_set_up_one_after_another() {
     drop(soon(door.set_up(Ipv4Addr::new(127, 0, 0, 9).into())).await);
     drop(first);
     let _ = soon(second).await;
-    assert_eq!(door.shared.awaited().len(), 0, "a dropped set-up leaves nothing behind");
+    assert_eq!(door.shared.awaited().by_address.len(), 0, "a dropped set-up leaves nothing behind");
 }
 
 #[cfg(target_os = "linux")]
@@ -98,8 +98,122 @@ async fn only_one_greeting_of_each_awaited_sender_counts() {
 }
 
 #[tokio::test]
+async fn named_greetings_find_their_test_in_any_order_beside_others_of_the_address() {
+    let door = open();
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let server = SocketAddr::new(host, door.local().port());
+    // A stock client of the same address never greets.
+    let _silent = soon(door.set_up(host)).await;
+    let cookies = [cookie(1), cookie(2)];
+    let mut tests = cookies.map(|cookie| door.set_up_named(host, cookie, 3));
+    let mut near = Vec::new();
+    for index in [2, 0, 1] {
+        for cookie in cookies {
+            let greeting = NamedGreeting { cookie, index };
+            let socket = greeted(host, server, &greeting.hello());
+            socket.greet(&greeting.hello()).unwrap();
+            near.push((greeting, socket));
+        }
+    }
+    let mut far = Vec::new();
+    for (cookie, set_up) in cookies.iter().zip(&mut tests) {
+        for _ in 0..3 {
+            let (index, socket) = met(set_up).await;
+            far.push((NamedGreeting { cookie: *cookie, index }, socket));
+        }
+    }
+    for (greeting, near) in &near {
+        let (_, far) = far.iter().find(|(met, _)| met == greeting).expect("each is met once");
+        assert_eq!((near.local(), near.peer()), (far.peer(), far.local()));
+        assert_eq!(heard(near).await, greeting.reply());
+    }
+    drop(tests);
+    assert_eq!(door.shared.awaited().by_cookie.len(), 0);
+}
+
+#[tokio::test]
+async fn a_flood_of_greetings_from_many_ports_takes_no_more_than_the_test_that_awaits_them() {
+    let door = open();
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let server = SocketAddr::new(host, door.local().port());
+    let mut stock = soon(door.set_up(host)).await;
+    let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
+    let mut named = door.set_up_named(host, greeting.cookie, 1);
+    let crowd: Vec<_> = (0..300).map(|_| client(server)).collect();
+    crowd.iter().for_each(|one| drop(one.send(&greeting::HELLO)));
+    let near = greeted(host, server, &greeting.hello());
+    let (_, far) = loop {
+        // As the client does: the flood may have filled the port.
+        match tokio::time::timeout(Duration::from_millis(100), met(&mut named)).await {
+            Ok(met) => break met,
+            Err(_) => assert!(near.greet(&greeting.hello()).unwrap()),
+        }
+    };
+    assert_eq!(far.peer(), near.local());
+    for _ in 0..8 {
+        soon(stock.next(&options())).await.unwrap();
+    }
+    drop(stock);
+    // The next of the address has its turn at once, and nothing is left of the crowd.
+    let streams = soon(dial(&door, host, host, 2)).await;
+    streams.iter().for_each(|(near, far)| check_carries(near, far));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_greeting_that_is_repeated_is_answered_again_and_makes_no_second_stream() {
+    let door = open();
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let server = SocketAddr::new(host, door.local().port());
+    let mut set_up = door.set_up_named(host, cookie(1), 2);
+    let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
+    let near = greeted(host, server, &greeting.hello());
+    let (index, far) = met(&mut set_up).await;
+    assert_eq!((index, far.peer()), (0, near.local()));
+    assert_eq!(heard(&near).await, greeting.reply());
+    // Another socket cannot take the place, nor one stream two places.
+    let _thief = greeted(host, server, &greeting.hello());
+    let _beyond = greeted(host, server, &NamedGreeting { index: 2, ..greeting }.hello());
+    let _strange = greeted(host, server, &NamedGreeting { cookie: cookie(2), ..greeting }.hello());
+    near.greet(&greeting.hello()).unwrap();
+    let options = options();
+    let waiting = set_up.next(&options);
+    let again = async { assert_eq!(heard(&near).await, greeting.reply()) };
+    tokio::select! {
+        met = waiting => panic!("{met:?}"),
+        () = again => {}
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_named_stream_comes_from_the_address_of_its_control_connection_unless_told_otherwise() {
+    let client = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let elsewhere = IpAddr::from(Ipv4Addr::new(127, 0, 0, 2));
+    for (guests, from, is_taken) in [
+        (Guests::OfTheControlConnection, client, true),
+        (Guests::OfTheControlConnection, elsewhere, false),
+        (Guests::Anyone, client, true),
+        (Guests::Anyone, elsewhere, true),
+    ] {
+        let listen = Listen::At((Ipv4Addr::LOCALHOST, 0).into());
+        let door = UdpDoor::bind(listen, None, guests).unwrap();
+        let mut set_up = door.set_up_named(client, cookie(1), 1);
+        let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
+        let near = greeted(from, door.local(), &greeting.hello());
+        match soon(set_up.next(&options())).await.unwrap() {
+            Met::Stream(_, far) => assert!(is_taken && far.peer() == near.local(), "{from}"),
+            Met::Stranger(stranger) => assert!(!is_taken && stranger == near.local(), "{from}"),
+        }
+        near.greet(&greeting.hello()).unwrap();
+        let again = tokio::time::timeout(Duration::from_millis(20), set_up.next(&options())).await;
+        assert!(again.is_err(), "either is told once");
+    }
+}
+
+#[tokio::test]
 async fn a_door_for_everything_takes_both_families() {
-    let door = UdpDoor::bind(Listen::Everywhere { port: 0 }, None).unwrap();
+    let door = bind_door(Listen::Everywhere { port: 0 }).unwrap();
     let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
     let (near, far) = &soon(dial(&door, v4, v4, 1)).await[0];
     assert_eq!(far.local().ip(), v4);
@@ -122,7 +236,7 @@ async fn the_reply_comes_from_the_address_that_was_called() {
         Listen::At((Ipv4Addr::UNSPECIFIED, 0).into()),
         Listen::At((Ipv4Addr::new(127, 0, 0, 77), 0).into()),
     ] {
-        let door = UdpDoor::bind(listen, None).unwrap();
+        let door = bind_door(listen).unwrap();
         let called = IpAddr::from(Ipv4Addr::new(127, 0, 0, 77));
         // The client's socket is connected to that address, so it hears no other.
         let (near, far) = &soon(dial(&door, Ipv4Addr::LOCALHOST.into(), called, 1)).await[0];
@@ -131,7 +245,7 @@ async fn the_reply_comes_from_the_address_that_was_called() {
 }
 
 #[tokio::test]
-async fn a_greeting_that_fell_into_the_gap_is_handed_back() {
+async fn greetings_that_fell_into_the_gap_are_handed_back() {
     let door = open();
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let local = SocketAddr::new(host, door.local().port());
@@ -140,12 +254,18 @@ async fn a_greeting_that_fell_into_the_gap_is_handed_back() {
         bind(&|domain| Socket::new(domain, Type::DGRAM, None), local, true, &sys::share_port)
             .unwrap();
     let (mine, foreign) = (client(local), client(local));
+    let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
+    let mut named = door.set_up_named(host, greeting.cookie, 1);
+    let stranger = client(local);
     mine.send(&greeting::HELLO).unwrap();
     foreign.send(&greeting::HELLO).unwrap();
+    stranger.send(&greeting.hello()).unwrap();
     stream.connect(&mine.local_addr().unwrap().into()).unwrap();
     door.shared.hand_back(&stream, mine.local_addr().unwrap(), local);
     let found = soon(set_up.next(&options())).await.unwrap();
     assert_eq!((found.peer(), found.local()), (foreign.local_addr().unwrap(), local));
+    let (_, found) = met(&mut named).await;
+    assert_eq!((found.peer(), found.local()), (stranger.local_addr().unwrap(), local));
 }
 
 #[tokio::test]
@@ -162,7 +282,7 @@ async fn a_closed_door_leaves_its_streams_and_its_port() {
     check_carries(&streams[0].0, &streams[0].1);
     let again = soon(async {
         loop {
-            match UdpDoor::bind(Listen::At(local), None) {
+            match bind_door(Listen::At(local)) {
                 Ok(door) => return door,
                 Err(_) => tokio::task::yield_now().await,
             }
@@ -175,7 +295,15 @@ async fn a_closed_door_leaves_its_streams_and_its_port() {
 }
 
 fn open() -> UdpDoor {
-    UdpDoor::bind(Listen::At((Ipv4Addr::LOCALHOST, 0).into()), None).unwrap()
+    bind_door(Listen::At((Ipv4Addr::LOCALHOST, 0).into())).unwrap()
+}
+
+fn bind_door(listen: Listen) -> io::Result<UdpDoor> {
+    UdpDoor::bind(listen, None, Guests::default())
+}
+
+fn cookie(number: u8) -> Cookie {
+    Cookie::from_random([number; Cookie::LEN - 1])
 }
 
 fn options() -> SocketOptions {
@@ -200,11 +328,36 @@ async fn dial(
     let mut streams = Vec::new();
     for _ in 0..count {
         let options = options();
-        let near = connect_udp(server, LocalPoint::At(SocketAddr::new(client, 0)), &options);
-        let (near, far) = tokio::join!(near, set_up.next(&options));
-        streams.push((near.unwrap(), far.unwrap()));
+        let near = greeted(client, server, &greeting::HELLO);
+        let far = set_up.next(&options).await.unwrap();
+        heard(&near).await;
+        streams.push((near, far));
     }
     streams
+}
+
+/// The next stream of a test whose greetings name it.
+async fn met(set_up: &mut NamedSetUp) -> (u16, DataSocket) {
+    match soon(set_up.next(&options())).await.unwrap() {
+        Met::Stream(index, socket) => (index, socket),
+        Met::Stranger(from) => panic!("nobody else greets, but {from}"),
+    }
+}
+
+/// A client's socket that has said this to the server.
+fn greeted(client: IpAddr, server: SocketAddr, hello: &[u8]) -> DataSocket {
+    let local = LocalPoint::At(SocketAddr::new(client, 0));
+    let near = open_datagrams(server, local, &options()).unwrap();
+    assert!(near.greet(hello).unwrap());
+    near
+}
+
+/// Waits for the server's answer and takes it out of the socket.
+async fn heard(near: &DataSocket) -> Vec<u8> {
+    assert_eq!(soon(Ear::new(near).unwrap().next()).await.unwrap(), Heard::Answer);
+    let mut answer = [0; GREETING_ROOM];
+    let len = sys::recv_with_destination(near.socket(), &mut answer).unwrap().len;
+    answer[..len].to_vec()
 }
 
 /// What one end sends arrives at the other and nothing else does.

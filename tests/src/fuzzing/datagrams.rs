@@ -82,7 +82,7 @@ struct Model {
 
 impl Model {
     fn handle_datagram(&mut self, datagram: &[u8], len: usize, plan: &StreamPlan) {
-        if datagram.len() <= greeting::HELLO.len() {
+        if greeting::is_no_data(datagram) {
             return;
         }
         self.bytes += len as u64;

@@ -2,7 +2,8 @@
 
 use linerate_core::accept::{Greeting, GreetingReader};
 use linerate_core::protocol::cookie::Cookie;
-use linerate_core::protocol::greeting;
+use linerate_core::protocol::datagram::Header;
+use linerate_core::protocol::greeting::{self, NamedGreeting};
 
 use super::input::Chunks;
 
@@ -27,6 +28,24 @@ pub fn greetings(data: &[u8]) {
     }
     if greeting::is_reply(data) {
         assert!(greeting::is_hello(data), "a reply is as short as a greeting");
+    }
+    check_named(data);
+}
+
+/// A greeting that names its test is read as it is written, and as nothing else.
+fn check_named(data: &[u8]) {
+    let (hello, reply) = (NamedGreeting::of_hello(data), NamedGreeting::of_reply(data));
+    assert!(hello.is_none() || reply.is_none(), "one kind only");
+    for (greeting, written) in
+        [(hello, hello.map(|hello| hello.hello())), (reply, reply.map(|reply| reply.reply()))]
+    {
+        let (Some(greeting), Some(written)) = (greeting, written) else { continue };
+        assert_eq!(written[..], *data, "{greeting:?} keeps every byte");
+        assert!(greeting::is_no_data(data) && !greeting::is_hello(data));
+    }
+    if data.len() >= Header::len(false) && greeting::is_no_data(data) {
+        let micros = u32::from_be_bytes(data[4..8].try_into().expect("four bytes"));
+        assert!(micros >= 1_000_000, "no sender stamps its data like that");
     }
 }
 

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use linerate_core::protocol::cookie::Cookie;
+use linerate_core::protocol::greeting::NamedGreeting;
 use serde_json::Value;
 
 /// One file of the corpus.
@@ -28,6 +30,7 @@ pub fn seeds() -> Vec<Seed> {
     let mut seeds: Vec<Seed> = recordings().iter().flat_map(Recording::seeds).collect();
     seeds.extend(pairs());
     seeds.push(window());
+    seeds.extend(named_greetings());
     seeds.sort();
     let mut known = std::collections::HashSet::new();
     seeds.retain(|seed| known.insert((seed.target, seed.bytes.clone())));
@@ -239,6 +242,25 @@ fn pairs() -> Vec<Seed> {
         }
     }
     seeds
+}
+
+/// What ends say that acknowledge greetings, whole, cut and too long, and copies of it among data.
+fn named_greetings() -> Vec<Seed> {
+    let cookie = Cookie::from_random([7; Cookie::LEN - 1]);
+    let greeting = NamedGreeting { cookie, index: 258 };
+    let (hello, reply) = (greeting.hello().to_vec(), greeting.reply().to_vec());
+    let datagram = |bytes: &[u8]| [&[0, 1, (bytes.len() as u8) << 2], bytes, &[0]].concat();
+    let next = [0, 1, 1, 0, 0, 0, 0, 0];
+    let among = [&[0, 0, 0][..], &next, &datagram(&hello), &next, &datagram(&reply)].concat();
+    [
+        ("greetings", "named-hello", hello.clone()),
+        ("greetings", "named-reply", reply.clone()),
+        ("greetings", "named-cut", hello[..hello.len() - 1].to_vec()),
+        ("greetings", "named-long", [&reply[..], &[0]].concat()),
+        ("datagrams", "named-greetings-among-data", among),
+    ]
+    .map(|(target, name, bytes)| Seed { target, name: name.into(), bytes })
+    .to_vec()
 }
 
 /// Datagrams at the edges of the window in which late ones are told from doubled ones.

@@ -26,6 +26,10 @@ pub(super) struct Orders {
     pub(super) seed: u64,
     /// Shorter frames only take the latency, and are not traced.
     pub(super) data_from_bytes: usize,
+    /// Neither are longer ones that are no datagrams of UDP.
+    pub(super) only_udp: bool,
+    /// Frames of data that are lost at the start, each way.
+    pub(super) first_lost: [u64; 2],
 }
 
 /// What others see of a shovel at work.
@@ -48,6 +52,8 @@ pub(super) struct Shovel {
     devices: [File; 2],
     links: [Link; 2],
     data_from_bytes: usize,
+    only_udp: bool,
+    first_lost: [u64; 2],
     shared: Arc<Shared>,
     /// Readable when it is time to stop.
     stop: PipeReader,
@@ -107,6 +113,8 @@ impl Shovel {
             devices,
             links,
             data_from_bytes: orders.data_from_bytes,
+            only_udp: orders.only_udp,
+            first_lost: orders.first_lost,
             shared,
             stop,
             clock: time::Instant::now(),
@@ -174,11 +182,12 @@ impl Shovel {
     fn put_on_the_way(&mut self, way: usize, len: usize) {
         let now = self.now();
         let is_cut = self.shared.is_cut.load(Ordering::Relaxed);
-        let is_data = len >= self.data_from_bytes;
+        let is_data = len >= self.data_from_bytes && (!self.only_udp || is_udp(&self.buffer));
         let link = &mut self.links[way];
         let place = is_data.then(|| self.shared.lock().traces[way].send());
         let arrivals: Vec<Instant> = match is_data {
             _ if is_cut => Vec::new(),
+            _ if place.is_some_and(|place| place <= self.first_lost[way]) => Vec::new(),
             true => link.send(now, len as u64).collect(),
             false => vec![now.plus_nanos(link.model().latency_ns)],
         };
@@ -219,6 +228,16 @@ impl Shovel {
     fn now(&self) -> Instant {
         let ns = self.clock.elapsed().as_nanos();
         Instant::from_nanos(u64::try_from(ns).expect("no test runs for centuries"))
+    }
+}
+
+/// An Ethernet frame with a UDP datagram in IPv4 or in IPv6 without further headers.
+fn is_udp(frame: &[u8]) -> bool {
+    const UDP: u8 = 17;
+    match (frame[12], frame[13]) {
+        (0x08, 0x00) => frame[14 + 9] == UDP,
+        (0x86, 0xdd) => frame[14 + 6] == UDP,
+        _ => false,
     }
 }
 

@@ -32,6 +32,10 @@ pub struct Wire {
     /// Shorter frames, with their Ethernet header, only take the latency: so a control connection
     /// lives on, and the fate of the data does not depend on it. They are not in the traces.
     pub data_from_bytes: usize,
+    /// Of frames as long as that, only datagrams of UDP are data.
+    pub only_udp: bool,
+    /// So many frames of data are lost at the start, there and back, whatever the models say.
+    pub first_lost: [u64; 2],
 }
 
 /// A link that is up. Everything is taken down when it is dropped.
@@ -75,7 +79,13 @@ impl TapLink {
         set_up(&near, &NEAR, &FAR);
         set_up(&far, &FAR, &NEAR);
         let shared = Arc::new(Shared::default());
-        let orders = Orders { models, seed: wire.seed, data_from_bytes: wire.data_from_bytes };
+        let orders = Orders {
+            models,
+            seed: wire.seed,
+            data_from_bytes: wire.data_from_bytes,
+            only_udp: wire.only_udp,
+            first_lost: wire.first_lost,
+        };
         Self {
             _thread: Running::start(devices, orders, Arc::clone(&shared)),
             shared,

@@ -28,6 +28,7 @@ pub trait Endpoint {
     fn settings(&self) -> &TestSettings;
     fn plan(&self, id: StreamId) -> Option<StreamPlan>;
     fn accounts(&self) -> &Accounts<STREAMS>;
+    fn acknowledges_greetings(&self) -> bool;
 }
 
 impl<E: Exchange<STREAMS>> Endpoint for Session<E, STREAMS> {
@@ -89,5 +90,9 @@ impl<E: Exchange<STREAMS>> Endpoint for Session<E, STREAMS> {
 
     fn accounts(&self) -> &Accounts<STREAMS> {
         self.accounts()
+    }
+
+    fn acknowledges_greetings(&self) -> bool {
+        self.acknowledges_greetings()
     }
 }

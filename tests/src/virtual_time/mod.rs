@@ -16,6 +16,7 @@
 
 pub mod control;
 pub mod endpoint;
+pub mod greetings;
 pub mod law;
 pub mod log;
 pub mod pair;

@@ -19,12 +19,13 @@ use linerate_core::time::Instant;
 use super::STREAMS;
 use super::control::{Control, Delivery};
 use super::endpoint::Endpoint;
+use super::greetings::Greetings;
 use super::log::Log;
 use super::queue::{Occurrence, Queue};
 use super::random::Random;
 use super::setup::{Fault, Setup};
 use super::stream::Stream;
-use crate::link::model::Link;
+use crate::link::model::{Link, LinkModel};
 
 /// Two ends of one test.
 pub struct Pair {
@@ -34,6 +35,8 @@ pub struct Pair {
     pub server: Option<Box<ServerSession<STREAMS, TEXT_BYTES>>>,
     /// The data streams, in order of creation.
     pub streams: Vec<Stream>,
+    /// The greetings of UDP streams.
+    pub greetings: Greetings,
     setup: Setup,
     now: Instant,
     clocks: Link,
@@ -83,10 +86,16 @@ impl Pair {
         });
         let streams = streams.collect();
         let client = ClientSession::new(START, config, cookie).expect("few streams");
+        let plain = LinkModel { latency_ns: setup.control_latency_ns, ..LinkModel::default() };
+        let lost = setup.lost_greetings.clone();
+        // Of the seed alone: what else is left to chance does not depend on greetings.
+        let seeds = [setup.seed ^ 1, setup.seed ^ 2].map(|seed| Random::new(seed).next());
+        let greetings = Greetings::new(setup.greetings.unwrap_or(plain), seeds, lost);
         Self {
             client: Box::new(client),
             server: None,
             streams,
+            greetings,
             now: START,
             clocks: Link::new(setup.data, 0),
             queue: Queue::default(),

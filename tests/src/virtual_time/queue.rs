@@ -40,8 +40,12 @@ impl Queue {
 pub(super) enum Occurrence {
     /// Something comes to an end on the control connection.
     Control(End, Delivery),
-    /// A stream reaches the server.
+    /// A TCP stream reaches the server.
     Accepted(usize),
+    /// The greeting of a UDP stream reaches the server.
+    Greeted(usize),
+    /// The reply to it reaches the client.
+    Answered(usize),
     /// An end's adapter reports this of a stream.
     Stream(End, usize, StreamEvent),
     /// A sender goes on.

@@ -28,6 +28,11 @@ pub struct Setup {
     pub policy: Policy,
     /// The network under each data stream. The server's clock is ahead by its offset.
     pub data: LinkModel,
+    /// The network under the greetings of UDP streams; none is one that only delays, as the control
+    /// connection does.
+    pub greetings: Option<LinkModel>,
+    /// Greetings that are lost in any case: whose, and which, counted from one.
+    pub lost_greetings: Vec<(End, u64)>,
     /// One way of the control connection, and of opening a stream.
     pub control_latency_ns: u64,
     /// Most bytes of control that travel together.
@@ -61,6 +66,8 @@ impl Setup {
             deadlines: Deadlines::default(),
             policy: Policy::default(),
             data: LinkModel { latency_ns: 5_000_000, ..LinkModel::default() },
+            greetings: None,
+            lost_greetings: Vec::new(),
             control_latency_ns: 5_000_000,
             control_chunk_bytes: 100,
             control_fault: None,

@@ -136,7 +136,10 @@ impl<P: Player> Replay<P> {
                 self.session.announce_output(now, bytes);
             }
             Action::CloseStreams => self.streams_closed = true,
-            Action::StartStreams | Action::StopStreams | Action::CloseControl => {}
+            Action::Greet(_)
+            | Action::StartStreams
+            | Action::StopStreams
+            | Action::CloseControl => {}
         }
     }
 }

@@ -92,4 +92,9 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, value_name = "SECONDS", value_parser = value::time_skew)]
     #[arg(allow_negative_numbers = true)]
     pub(in crate::cli) time_skew_threshold: Option<Duration>,
+
+    /// Let UDP streams come from and go to other addresses than that of their control connection, if
+    /// their greetings name the test; without it datagrams go only to who asked for them
+    #[arg(long)]
+    pub(in crate::cli) udp_anywhere: bool,
 }

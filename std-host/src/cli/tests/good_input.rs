@@ -256,6 +256,7 @@ fn each_server_option_changes_what_it_is_for() {
         ("-X 192.0.2.7 -X 192.0.2.8", |s| {
             s.sctp_bind = vec!["192.0.2.7".into(), "192.0.2.8".into()];
         }),
+        ("--udp-anywhere", |s| s.udp_anywhere = true),
         ("--server-bitrate-limit 1G", |s| s.limits.bitrate = Some(BitsPerSec(1_000_000_000))),
         ("--server-bitrate-limit 1M/0.5", |s| {
             s.limits.bitrate = Some(BitsPerSec(1_000_000));

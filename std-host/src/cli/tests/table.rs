@@ -58,6 +58,7 @@ const TABLE: &[(&[&str], Side, &str)] = &[
     (&["--authorized-users-path u"], Server, "--rsa-private-key-path k"),
     (&["--time-skew-threshold 1"], Server, ""),
     (&["--use-pkcs1-padding"], Server, ""),
+    (&["--udp-anywhere"], Server, ""),
     (&["-X 192.0.2.1", "--xbind ::1"], Server, ""),
     (&["-u", "--udp"], Client, ""),
     (&["--sctp"], Client, ""),

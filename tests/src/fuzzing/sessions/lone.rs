@@ -36,7 +36,7 @@ pub(super) fn client(input: &mut Input<'_>, chunks: Chunks) -> Said {
                 end.give_control(now, &bytes, chunks);
             }
             4 => {
-                if let Some(id) = end.owed.open.take() {
+                if let Some(id) = end.owed.open.pop_front() {
                     end.input(|session| session.handle_stream(now, id, StreamEvent::Connected));
                 }
             }
@@ -120,6 +120,7 @@ fn anything<E: Exchange<N>>(
                 8..12 => StreamEvent::Closed,
                 12 => StreamEvent::Failed { code: i32::from(choice) },
                 13 => StreamEvent::FileFailed { code: i32::from(choice) },
+                14 => StreamEvent::Refused,
                 _ => StreamEvent::Connected,
             };
             end.input(|session| session.handle_stream(*now, id, event));
@@ -218,6 +219,7 @@ fn times(input: &mut Input<'_>) -> (Option<Duration>, Deadlines) {
         greeting_ns: ns,
         step_ns: ns,
         streams_ns: ns,
+        greet_ns: ns,
         grace_ns: ns,
         linger_ns: ns,
         silence_ns: Some(ns),

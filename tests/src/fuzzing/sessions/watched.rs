@@ -1,12 +1,14 @@
 //! A session under observation: after every input all outputs are drained and held against the laws
 //! that the session's documentation states. What the adapter owes it is remembered, not done.
 
+use std::collections::VecDeque;
+
 use linerate_core::report::Span;
 use linerate_core::session::{
     Action, Admission, Ending, Event, Exchange, Phase, Server, Session, Transmit,
 };
 use linerate_core::stats::CpuTimes;
-use linerate_core::test::StreamId;
+use linerate_core::test::{Protocol, StreamId};
 use linerate_core::time::Instant;
 
 use super::super::input::Chunks;
@@ -38,7 +40,7 @@ pub(super) struct Said {
 #[derive(Debug, Default)]
 pub(super) struct Owed {
     pub(super) samples: usize,
-    pub(super) open: Option<StreamId>,
+    pub(super) open: VecDeque<StreamId>,
     /// Streams that were asked for so far.
     pub(super) opened: usize,
     pub(super) prepare: bool,
@@ -148,8 +150,13 @@ impl<E: Exchange<N>> Watched<E> {
                     role,
                     self.session.settings().role(linerate_core::test::End::Client, id.index())
                 );
-                self.owed.open = Some(id);
+                self.owed.open.push_back(id);
                 self.owed.opened += 1;
+            }
+            Action::Greet(id) => {
+                assert_eq!(self.session.settings().protocol, Protocol::Udp);
+                assert!(id.index() < self.owed.opened, "only what is open is greeted again");
+                assert_eq!(self.session.phase(), Phase::Streams);
             }
             Action::Prepare => {
                 assert!(!self.owed.prepare);

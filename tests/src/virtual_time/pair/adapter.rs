@@ -17,6 +17,7 @@ impl Pair {
                 assert_eq!(role, self.setup.settings.role(end, id.index()));
                 self.open(id.index());
             }
+            Action::Greet(id) => self.greet(id.index()),
             Action::Prepare => {
                 let admission = self.setup.admission;
                 let server = self.server.as_mut().expect("only a server prepares");
@@ -65,16 +66,22 @@ impl Pair {
     fn open(&mut self, index: usize) {
         let latency_ns = self.setup.control_latency_ns;
         let after = |trips: u64| self.now.plus_nanos(trips * latency_ns);
-        let (back, there) = match self.setup.settings.protocol {
-            Protocol::Tcp | Protocol::Sctp => (after(2), after(3)),
-            Protocol::Udp => (after(2), after(1)),
-        };
+        let (back, there) = (after(2), after(3));
         if self.setup.failing_stream == Some(index) {
             let failed = StreamEvent::Failed { code: 111 };
             return self.enqueue(back, Occurrence::Stream(End::Client, index, failed));
         }
+        if self.setup.settings.protocol == Protocol::Udp {
+            return self.greet(index);
+        }
         self.enqueue(there, Occurrence::Accepted(index));
         self.enqueue(back, Occurrence::Stream(End::Client, index, StreamEvent::Connected));
+    }
+
+    fn greet(&mut self, index: usize) {
+        for at in self.greetings.send(self.now, End::Client) {
+            self.enqueue(at, Occurrence::Greeted(index));
+        }
     }
 
     pub(super) fn start_streams(&mut self, end: End) {

@@ -1,7 +1,7 @@
 //! What happens to the pair: deliveries, arrivals, steps of the senders, and faults.
 
 use linerate_core::accept::Greeting;
-use linerate_core::session::{Command, ServerConfig, ServerSession, StreamEvent};
+use linerate_core::session::{Command, Phase, ServerConfig, ServerSession, StreamEvent};
 use linerate_core::test::{End, StreamId};
 use linerate_core::time::Instant;
 
@@ -20,12 +20,23 @@ impl Pair {
                 self.input(to, |session| session.handle_control_closed(own));
             }
             Occurrence::Accepted(index) => self.accept(index),
+            Occurrence::Greeted(index) => self.meet(index),
+            Occurrence::Answered(index) => {
+                self.tell_stream(End::Client, index, StreamEvent::Connected);
+            }
             Occurrence::Stream(end, index, event) => self.tell_stream(end, index, event),
             Occurrence::Step(index) => self.step(index),
             Occurrence::Arrival(index, payload) => {
                 let receiver = other(self.streams[index].sender);
                 let own = self.clock(receiver);
                 self.streams[index].arrive(own, payload);
+                if let Some(&opened) = self.greetings.met.get(index)
+                    && receiver == End::Client
+                    && self.client.phase() == Phase::Streams
+                {
+                    // Data shows as well as a reply that the greeting came.
+                    self.tell_stream(receiver, opened, StreamEvent::Connected);
+                }
                 if self.streams[index].take_limit_reached() {
                     self.tell_stream(receiver, index, StreamEvent::LimitReached);
                 }
@@ -86,6 +97,44 @@ impl Pair {
             assert_eq!(id.index(), index, "streams are numbered in the order they come");
             assert_eq!(role, self.setup.settings.role(End::Server, index));
         }
+    }
+
+    /// A greeting comes to the server's adapter.
+    fn meet(&mut self, index: usize) {
+        let Some(server) = &self.server else { return };
+        let is_named = server.acknowledges_greetings();
+        let is_set_up = server.phase() != Phase::Streams;
+        if self.greetings.met.contains(&index) {
+            self.greetings.copies += u64::from(!is_named);
+            if !is_named || is_set_up {
+                return;
+            }
+        } else if is_set_up {
+            return;
+        } else {
+            self.greetings.met.push(index);
+        }
+        // The reply leaves before the session hears of the stream.
+        for at in self.greetings.send(self.now, End::Server) {
+            self.enqueue(at, Occurrence::Answered(index));
+        }
+        if !is_named {
+            self.accept(self.greetings.met.len() - 1);
+        } else if self.greetings.met.len() == self.streams.len() {
+            // Named streams keep their order, whatever order they come in.
+            self.greetings.met.sort_unstable();
+            for index in 0..self.streams.len() {
+                self.accept(index);
+                self.settle();
+            }
+        }
+    }
+
+    /// Both ends mean the same by the number of each UDP stream.
+    pub fn agrees_on_numbers(&self) -> bool {
+        let places = (0..self.streams.len()).map(StreamId::from_index);
+        let opened = places.map(|id| self.client.opened_as(id).index());
+        opened.eq(self.greetings.met.iter().copied())
     }
 
     pub(super) fn tell_stream(&mut self, end: End, index: usize, event: StreamEvent) {
