@@ -249,6 +249,15 @@ impl TestSettings {
         }
     }
 
+    /// Bits per second that were asked for, all streams and both directions together; none for a test
+    /// that goes as fast as it can.
+    pub fn asked_bits_per_second(&self) -> Option<u64> {
+        // A pacing by the kernel counts where it is asked for, whatever the rate of the sender.
+        let rates = [self.bitrate, self.fq_rate].into_iter().flatten();
+        let most = rates.map(|rate| rate.0).max()?;
+        Some(most.saturating_mul(self.stream_count() as u64))
+    }
+
     /// Data streams of this test, both directions together.
     pub const fn stream_count(&self) -> usize {
         self.direction.stream_count(self.parallel)

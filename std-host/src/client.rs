@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::cookie::Cookie;
@@ -114,6 +114,7 @@ async fn run(
         interval: config.interval,
         offer: config.extension.then_some(Offer::OWN),
         deadlines: Deadlines {
+            greeting_ns: nanos(config.answer_timeout.unwrap_or(FOR_EVER)),
             silence_ns: config.receive_timeout.map(nanos),
             streams_ns: nanos(streams_limit(config)),
             ..Deadlines::default()
@@ -184,6 +185,9 @@ fn send_cookie(control: &TcpStream, session: &mut ClientSession<'_, MAX_STREAMS>
         session.consume_control(sent);
     }
 }
+
+/// Longer than any connection lives.
+const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// Passes everything on, and keeps it for the report.
 struct Recorder<'a> {

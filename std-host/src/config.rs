@@ -7,14 +7,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use linerate_core::test::{Protocol, TestSettings};
-use linerate_core::units::BitsPerSec;
+
+pub use crate::limits::{DEFAULT_BITRATE_SPAN, Network, Networks, ServerLimits};
 
 /// Port of the control connection when nobody says (`-p`); iperf3 since 3.0.
 pub const DEFAULT_PORT: u16 = 5201;
 /// Length of a report interval when nobody says (`-i`); iperf3 since 3.1.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
-/// The time over which a server's limit of the rate is averaged when nobody says; iperf3 since 3.9.
-pub const DEFAULT_BITRATE_SPAN: Duration = Duration::from_secs(5);
+/// How long a client waits for the server's first word when nobody says: as long as a server of ours
+/// lets it wait in a queue.
+pub const DEFAULT_ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 /// How far clocks may differ at a login when nobody says; iperf3 since 3.10.
 pub const DEFAULT_TIME_SKEW: Duration = Duration::from_secs(10);
 
@@ -47,6 +49,9 @@ pub struct ClientConfig {
     pub family: Option<Family>,
     /// How long to wait for the control connection; none waits as long as the system does.
     pub connect_timeout: Option<Duration>,
+    /// How long the server may say nothing at first, as one with a queue does (`--answer-timeout`);
+    /// none waits as long as the connection lives.
+    pub answer_timeout: Option<Duration>,
     /// How long no data may come before the test is given up (`--rcv-timeout`).
     pub receive_timeout: Option<Duration>,
     /// How long sent data may stay unacknowledged before a connection is given up
@@ -94,6 +99,7 @@ impl ClientConfig {
             client_port: None,
             family: None,
             connect_timeout: None,
+            answer_timeout: Some(DEFAULT_ANSWER_TIMEOUT),
             receive_timeout: None,
             send_timeout: None,
             control_keep_alive: KeepAlive::PROMPT,
@@ -144,7 +150,7 @@ pub struct ServerConfig {
     pub affinity: Option<u16>,
     /// File to send, or to receive into (`-F`).
     pub file: Option<PathBuf>,
-    /// What clients may ask for.
+    /// What clients may have.
     pub limits: ServerLimits,
     /// Who is let in; none lets everybody in.
     pub login: Option<LoginConfig>,
@@ -171,7 +177,7 @@ impl ServerConfig {
             control_keep_alive: KeepAlive::PROMPT,
             affinity: None,
             file: None,
-            limits: ServerLimits::NONE,
+            limits: ServerLimits::DEFAULT,
             login: None,
             sctp_bind: Vec::new(),
             udp_anywhere: false,
@@ -190,25 +196,6 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// What a server lets its clients ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ServerLimits {
-    /// Most bits per second of a test, all its streams and both ways together; none sets no limit
-    /// (`--server-bitrate-limit`).
-    pub bitrate: Option<BitsPerSec>,
-    /// The time over which that rate is averaged; zero takes the whole test so far.
-    pub bitrate_span: Duration,
-    /// Longest test, its omitted start included; none sets no limit (`--server-max-duration`).
-    pub duration: Option<Duration>,
-}
-
-impl ServerLimits {
-    /// No limit at all.
-    pub const NONE: Self =
-        Self { bitrate: None, bitrate_span: DEFAULT_BITRATE_SPAN, duration: None };
 }
 
 /// When the peer of a silent connection is asked for a sign of life; what is absent is the system's

@@ -230,6 +230,12 @@ impl<'a> Backend for Dialler<'a> {
     }
 
     fn explain(&self, error: SessionError, session: &TestSession<Self>) -> Error {
+        // Words that say no more than the number are those of the number, and its cause is known here.
+        if let (SessionError::Refused(refusal), Some(text)) = (error, session.explanation())
+            && text != error.to_string()
+        {
+            return Error::Refused { refusal, text: text.to_owned() };
+        }
         match error {
             SessionError::Ungreeted { of, .. } => Error::UdpUnanswered {
                 port: self.config.port,

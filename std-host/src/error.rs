@@ -68,6 +68,13 @@ pub enum Error {
         /// By what, such as a signal, if that was said.
         by: Option<String>,
     },
+    /// Client: the server does not want the test, and says why in its own words.
+    Refused {
+        /// What it says in iperf3's words.
+        refusal: Refusal,
+        /// Its own, which begin with those where they are the same.
+        text: String,
+    },
     /// Client: the server closed the connection once it had the credentials. Many releases of iperf3
     /// refuse a login without a word.
     LoginUnanswered,
@@ -145,6 +152,7 @@ impl Error {
             Self::StreamsLost { .. } | Self::ControlLost { .. } => ExitCode::Partial,
             Self::Interrupted { .. } => ExitCode::Aborted,
             Self::Login(_) | Self::LoginUnanswered => ExitCode::Authentication,
+            Self::Refused { refusal, .. } => session_exit_code(&SessionError::Refused(*refusal)),
             Self::Session(error) => session_exit_code(error),
         }
     }
@@ -233,6 +241,13 @@ impl fmt::Display for Error {
             Self::Interrupted { by: Some(by) } => write!(f, "interrupted by {by}"),
             Self::Login(refusal) => {
                 write!(f, "{}: {refusal}", ServerError::new(error_number::AUTH))
+            }
+            Self::Refused { refusal, text } => {
+                let known = SessionError::Refused(*refusal).to_string();
+                match text.starts_with(&known) {
+                    true => f.write_str(text),
+                    false => write!(f, "{known}: {text}"),
+                }
             }
             Self::LoginUnanswered => write!(
                 f,

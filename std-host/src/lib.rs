@@ -53,6 +53,7 @@ mod control;
 mod device;
 mod dial;
 pub mod error;
+pub mod limits;
 pub mod observe;
 pub mod process;
 mod reach;

@@ -13,7 +13,8 @@ const SAME_EVERYWHERE: &str = "server client interval format json json-stream js
     help one-off test-log idle-timeout server-bitrate-limit server-max-duration rsa-private-key-path \
     authorized-users-path time-skew-threshold udp-anywhere udp time bytes blockcount length parallel reverse bidir \
     bitrate omit title extra-data get-server-output udp-counters-64bit repeating-payload username \
-    rsa-public-key-path";
+    rsa-public-key-path answer-timeout exclusive max-bitrate max-streams max-test-bytes max-tests \
+    max-tests-per-address policy queue";
 
 #[test]
 fn the_page_of_platforms_has_a_row_for_each_option_that_needs_the_system() {

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use linerate_core::protocol::code::{ServerError, error_number};
+use linerate_core::protocol::extension::Offer;
 use linerate_core::session::{
-    Denial, Ending, Event, Policy, RateLimit, Refusal, SessionError, Timer,
+    Admission, Denial, Ending, Event, Policy, RateLimit, Refusal, SessionError, Timer,
 };
 use linerate_core::test::{Direction, End, Limits, Protocol, TestSettings};
 use linerate_core::time::NANOS_PER_SEC;
@@ -134,6 +135,7 @@ fn what_a_server_does_not_allow_is_refused_before_data_flows() {
         bitrate: Some(RateLimit { rate: BitsPerSec(1_000_000), span_ns: 5 * NANOS_PER_SEC }),
         seconds: Some(5),
         has_file: true,
+        ..Policy::default()
     };
     let tcp = |change: &dyn Fn(&mut TestSettings)| {
         let mut settings = TestSettings::new(Protocol::Tcp);
@@ -220,6 +222,7 @@ fn a_client_that_keeps_to_the_limit_runs_to_its_end() {
             bitrate: Some(RateLimit { rate: BitsPerSec(1_000_000), span_ns: NANOS_PER_SEC }),
             seconds: Some(12),
             has_file: true,
+            ..Policy::default()
         };
         let pair = run(setup, &label);
         law::check_complete(&pair, &label);
@@ -242,5 +245,117 @@ fn a_client_that_does_not_end_its_test_is_ended_after_the_grace() {
         // The omitted start, the time, and iperf3's 40 seconds.
         let expected = (3 + 5 + 40) * NANOS_PER_SEC;
         assert_eq!(measured_after(&pair, End::Server), expected, "{direction:?}");
+    }
+}
+
+/// What a client that offers the extension is told of a refusal, and one that does not.
+#[test]
+fn a_refusal_is_explained_to_whoever_can_read_it() {
+    let limited = Policy {
+        bytes: Some(1_000_000),
+        streams: Some(2),
+        refuses_udp: true,
+        seconds: Some(5),
+        ..Policy::default()
+    };
+    let tcp = |change: &dyn Fn(&mut TestSettings)| {
+        let mut settings = TestSettings::new(Protocol::Tcp);
+        settings.limits.seconds = Some(5);
+        change(&mut settings);
+        settings
+    };
+    let accept = Admission::Accept;
+    let full = Denial::Tests { limit: 1 };
+    let server_streams = Denial::ServerStreams { asked: 4, taken: 9, limit: 12 };
+    let server_rate = Denial::ServerBitrate { asked: Some(4), taken: 9, limit: 12 };
+    for (settings, admission, denial) in [
+        (tcp(&|s| s.parallel = 3), accept, Denial::Streams { asked: 3, limit: 2 }),
+        (TestSettings::new(Protocol::Udp), accept, Denial::Datagrams),
+        (
+            tcp(&|s| s.limits.seconds = None),
+            accept,
+            Denial::Duration { asked_secs: None, limit_secs: 5 },
+        ),
+        (tcp(&|_| ()), Admission::NotAllowed(full), full),
+        (tcp(&|_| ()), Admission::NotAllowed(server_streams), server_streams),
+        (tcp(&|_| ()), Admission::NotAllowed(server_rate), server_rate),
+    ] {
+        for offer in [None, Some(Offer::OWN)] {
+            let label = format!("{denial} {offer:?}");
+            let mut setup = Setup::new(settings);
+            (setup.policy, setup.admission) = (limited, admission);
+            (setup.offer, setup.answer) = (offer, Some(Offer::OWN));
+            let pair = run(setup, &label);
+            let refusal = match denial.told() {
+                ServerError { number: error_number::BUSY, .. } => Refusal::Busy,
+                told => Refusal::Error(told),
+            };
+            let refused = failed(SessionError::Refused(refusal));
+            assert_eq!(pair.ending(End::Client), refused, "{label}");
+            assert_eq!(pair.ending(End::Server), failed(SessionError::NotAllowed(denial)));
+            let expected = offer.map(|_| denial.to_string());
+            assert_eq!(pair.client.explanation(), expected.as_deref(), "{label}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_bytes_ends_the_test_soon_after_it_is_reached() {
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Bidirectional] {
+        for offer in [None, Some(Offer::OWN)] {
+            let label = format!("{direction:?} {offer:?}");
+            let mut settings = TestSettings::new(Protocol::Tcp);
+            (settings.direction, settings.block_bytes) = (direction, 1000);
+            settings.limits = Limits { seconds: Some(30), ..Limits::default() };
+            let mut setup = Setup::new(settings);
+            (setup.interval, setup.window_bytes) = (None, 10_000);
+            (setup.offer, setup.answer) = (offer, Some(Offer::OWN));
+            setup.policy.bytes = Some(3_000_000);
+            let pair = run(setup, &label);
+            assert_eq!(pair.ending(End::Client), told(error_number::TOTAL_RATE), "{label}");
+            let Some(Ending::Failed(SessionError::NotAllowed(denial))) = pair.ending(End::Server)
+            else {
+                panic!("{label}: {:?}", pair.ending(End::Server));
+            };
+            let Denial::MeasuredBytes { measured, limit } = denial else { panic!("{denial}") };
+            // A window of 10 kB in 10 ms, each way; a hundredth of a second is one more.
+            assert_eq!(limit, 3_000_000, "{label}");
+            assert!((3_000_001..3_060_000).contains(&measured), "{label}: {measured}");
+            let expected = offer.map(|_| denial.to_string());
+            assert_eq!(pair.client.explanation(), expected.as_deref(), "{label}");
+        }
+    }
+}
+
+#[test]
+fn what_all_tests_move_together_counts_over_the_whole_span() {
+    let span_ns = 2 * NANOS_PER_SEC;
+    for (bitrate, others, limit, ended_after) in [
+        // 8 Mbit/s alone, 4 of the last two seconds after the first.
+        (None, 0, 8_200_000, None),
+        (None, 6_000_000, 9_900_000, Some(NANOS_PER_SEC)),
+        (None, 6_000_000, 13_900_000, Some(span_ns)),
+        // What was agreed counts from the first look on, and not more.
+        (Some(1_000_000), 6_000_000, 7_000_000, None),
+        (Some(1_000_000), 6_000_000, 6_999_999, Some(span_ns / 10)),
+    ] {
+        let label = format!("{bitrate:?} {others} {limit}");
+        let mut settings = TestSettings::new(Protocol::Tcp);
+        settings.block_bytes = 1000;
+        settings.bitrate = bitrate.map(BitsPerSec);
+        settings.limits = Limits { seconds: Some(10), ..Limits::default() };
+        let mut setup = Setup::new(settings);
+        setup.window_bytes = 10_000;
+        setup.others_bits_per_second = others;
+        setup.policy.server_bitrate = Some(RateLimit { rate: BitsPerSec(limit), span_ns });
+        let pair = run(setup, &label);
+        match ended_after {
+            None => law::check_complete(&pair, &label),
+            Some(expected) => {
+                assert_eq!(pair.ending(End::Client), told(error_number::TOTAL_RATE), "{label}");
+                let after_ns = measured_after(&pair, End::Server);
+                assert!(after_ns.abs_diff(expected) <= span_ns / 10, "{label}: {after_ns}");
+            }
+        }
     }
 }

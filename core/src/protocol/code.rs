@@ -131,6 +131,8 @@ pub mod error_number {
     pub const MSS: i32 = 10;
     /// Omitted start out of range.
     pub const OMIT: i32 = 12;
+    /// Something that is not to be had here.
+    pub const NOT_OFFERED: i32 = 13;
     /// The file to send or to store in cannot be used.
     pub const FILE: i32 = 14;
     /// Burst out of range.

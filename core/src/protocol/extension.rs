@@ -4,11 +4,11 @@
 //!
 //! 1. The client's parameters contain, as their last member, `"linerate":{"version":1,"features":N}`:
 //!    the highest version it speaks, from 1, and a bit for each feature it can take part in.
-//! 2. A server that takes part sends the control code `0x4c` ([`ExtensionAccepted`]) instead of
-//!    going straight to its request for streams, and then one frame (four bytes of length,
+//! 2. A server that takes part sends the control code `0x4c` ([`ExtensionAccepted`]) before its
+//!    request for streams, or before it refuses, and then one frame (four bytes of length,
 //!    big-endian, as for every document) with `{"version":V,"features":M}`: the lower of the two
 //!    versions, and the features that both ends have. Both members are always there.
-//! 3. Then the exchange goes on with the request for streams, as without the extension. From here
+//! 3. Then the exchange goes on as without the extension, with that request or refusal. From here
 //!    on both ends may use exactly what step 2 names.
 //!
 //! A server that does not take part says nothing, and its request for streams means no. Unknown
@@ -41,7 +41,7 @@ pub struct Offer {
 
 impl Offer {
     /// What this engine offers and accepts.
-    pub const OWN: Self = Self { version: VERSION, features: Features::ACKNOWLEDGED_GREETINGS };
+    pub const OWN: Self = Self { version: VERSION, features: Features::ALL };
 
     /// What an end with `own` answers to this offer: the lower version and the common features, or
     /// `None` if there is no common version.
@@ -59,10 +59,15 @@ pub struct Features(u32);
 impl Features {
     /// No feature.
     pub const NONE: Self = Self(0);
+    /// A text follows each refusal, see [`explanation`](super::explanation).
+    pub const EXPLAINED: Self = Self(1 << 1);
 
     /// UDP greetings name their test and stream, are repeated by the client and acknowledged by the
     /// server ([`NamedGreeting`](super::greeting::NamedGreeting)).
     pub const ACKNOWLEDGED_GREETINGS: Self = Self(1);
+
+    /// All that this engine has.
+    const ALL: Self = Self(Self::ACKNOWLEDGED_GREETINGS.0 | Self::EXPLAINED.0);
 
     /// The set of these bits.
     pub const fn from_bits(bits: u32) -> Self {

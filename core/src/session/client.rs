@@ -17,13 +17,14 @@ use super::{
 };
 use crate::protocol::code::{ControlCode, ServerError};
 use crate::protocol::cookie::Cookie;
-use crate::protocol::extension::{ExtensionReader, Offer};
+use crate::protocol::explanation::{EXPLANATION_LIMIT, Explanation, ExplanationReader};
+use crate::protocol::extension::{ExtensionReader, Features, Offer};
 use crate::protocol::frame::{EXTENSION_LIMIT, FrameReader, RESULTS_LIMIT};
 use crate::protocol::json::DocumentError;
 use crate::protocol::parameters::{ClientText, OutgoingParameters};
 use crate::protocol::results::{OutputKind, ResultsReader, ResultsWithOutput};
 use crate::test::{End, StreamId, TestSettings, datagram_bytes_for};
-use crate::time::{Instant, nanos};
+use crate::time::{Instant, NANOS_PER_SEC, nanos};
 
 /// What a client wants to measure, and how it says so.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +61,8 @@ pub struct Client<'a, const N: usize> {
     start_seen: bool,
     /// The server has said something positive, so that it understands a goodbye.
     heard: bool,
+    /// The server's words to its refusal.
+    explanation: Option<Explanation>,
     reading: Reading<N>,
 }
 
@@ -69,6 +72,8 @@ pub struct Client<'a, const N: usize> {
 enum Reading<const N: usize> {
     Code,
     ServerError(Vec<u8, { ServerError::LEN }>),
+    /// A refusal that is to be explained.
+    Explanation(Refusal, FrameReader, ExplanationReader),
     Extension(FrameReader, ExtensionReader),
     Results(FrameReader, ResultsReader<N>),
 }
@@ -88,6 +93,7 @@ impl<'a, const N: usize> ClientSession<'a, N> {
         outbox.push(cookie.as_bytes());
         let mut timers = TimerTable::default();
         timers.arm(Timer::Step, now.plus_nanos(config.deadlines.greeting_ns));
+        timers.arm(Timer::Quiet, now.plus_nanos(QUIET_NS));
         let exchange = Client {
             text: config.text,
             client_version: config.client_version,
@@ -98,6 +104,7 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             greeter: None,
             start_seen: false,
             heard: false,
+            explanation: None,
             reading: Reading::Code,
         };
         let (settings, deadlines) = (config.settings, config.deadlines);
@@ -105,6 +112,11 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             shared: Shared::new(End::Client, settings, interval_ns, deadlines, outbox, timers),
             exchange,
         })
+    }
+
+    /// The server's own words to its refusal, if there are any.
+    pub fn explanation(&self) -> Option<&str> {
+        self.exchange.explanation.as_deref()
     }
 
     /// Sizes the datagrams of a test whose user left that open, by the control connection's segment
@@ -136,8 +148,11 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
                 Reading::ServerError(numbers) => {
                     let consumed = bytes.len().min(ServerError::LEN - numbers.len());
                     numbers.extend_from_slice(&bytes[..consumed]).expect("cut to the room left");
-                    self.on_server_error(shared);
+                    self.on_server_error(shared, now);
                     return Ok(consumed);
+                }
+                Reading::Explanation(_, frame, document) => {
+                    (frame.read(bytes, document)?, Self::on_explanation)
                 }
                 Reading::Extension(frame, document) => {
                     (frame.read(bytes, document)?, Self::on_extension)
@@ -154,11 +169,17 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     }
 
     fn on_bad_document(&mut self, shared: &mut Shared<N>, _now: Instant, error: DocumentError) {
+        if self.is_refused(shared) {
+            return;
+        }
         self.reading = Reading::Code;
         self.fail(shared, PeerError::Document { phase: shared.phase, error }.into());
     }
 
     fn on_control_closed(&mut self, shared: &mut Shared<N>, _now: Instant) {
+        if self.is_refused(shared) {
+            return;
+        }
         shared.fail(SessionError::ControlClosed(shared.phase), Parting::Nothing);
     }
 
@@ -193,7 +214,10 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     }
 
     fn on_timeout(&mut self, shared: &mut Shared<N>, now: Instant, timer: Timer) {
-        if self.on_greeting_timer(shared, now, timer) {
+        if timer == Timer::Quiet {
+            return shared.tell(Event::StillUnanswered);
+        }
+        if self.is_refused(shared) || self.on_greeting_timer(shared, now, timer) {
             return;
         }
         let error = match (timer, shared.phase) {
@@ -218,7 +242,8 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
             client_version: self.client_version,
             extension: self.offer,
         };
-        SessionDocuments { parameters: Some(parameters), extension: None, results }
+        let results = OwnResults { concurrent_tests: None, ..results };
+        SessionDocuments { parameters: Some(parameters), extension: None, refused: None, results }
     }
 }
 
@@ -233,14 +258,13 @@ impl<const N: usize> Client<'_, N> {
         match (code, next) {
             (_, None) => self.fail(shared, PeerError::UnexpectedCode { phase, code }.into()),
             (ControlCode::ServerError, _) => self.reading = Reading::ServerError(Vec::new()),
-            (ControlCode::AccessDenied, _) => {
-                shared.fail(SessionError::Refused(Refusal::Busy), Parting::Nothing);
-            }
+            (ControlCode::AccessDenied, _) => self.on_turned_down(shared, now, Refusal::Busy),
             (ControlCode::ServerTerminate | ControlCode::IperfDone, _) => {
                 self.fail(shared, SessionError::Terminated(End::Server));
             }
             (_, Some(next)) => {
                 self.heard = true;
+                shared.timers.disarm(Timer::Quiet);
                 self.enter(shared, now, next);
             }
         }
@@ -290,13 +314,50 @@ impl<const N: usize> Client<'_, N> {
         }
     }
 
-    fn on_server_error(&mut self, shared: &mut Shared<N>) {
+    fn on_server_error(&mut self, shared: &mut Shared<N>, now: Instant) {
         let Reading::ServerError(numbers) = &self.reading else { return };
         if let Ok(bytes) = <[u8; ServerError::LEN]>::try_from(numbers.as_slice()) {
-            self.reading = Reading::Code;
             let refusal = Refusal::Error(ServerError::from_bytes(bytes));
+            self.on_turned_down(shared, now, refusal);
+        }
+    }
+
+    /// The server does not want the test. Its reason follows where that is agreed, or may follow
+    /// where nothing could be agreed yet.
+    fn on_turned_down(&mut self, shared: &mut Shared<N>, now: Instant, refusal: Refusal) {
+        let is_agreed =
+            self.accepted.is_some_and(|accepted| accepted.features.contains(Features::EXPLAINED));
+        let may_follow =
+            self.offer.is_some() && shared.phase == Phase::Greeting && refusal == Refusal::Busy;
+        if is_agreed || may_follow {
+            let frame = FrameReader::new(EXPLANATION_LIMIT);
+            self.reading = Reading::Explanation(refusal, frame, ExplanationReader::new());
+            shared.timers.arm(Timer::Step, now.plus_nanos(EXPLANATION_NS));
+        } else {
+            self.reading = Reading::Code;
             shared.fail(SessionError::Refused(refusal), Parting::Nothing);
         }
+    }
+
+    fn on_explanation(
+        &mut self,
+        shared: &mut Shared<N>,
+        _now: Instant,
+    ) -> Result<(), DocumentError> {
+        let reading = core::mem::replace(&mut self.reading, Reading::Code);
+        if let Reading::Explanation(refusal, _, document) = reading {
+            self.explanation = Some(document.finish());
+            shared.fail(SessionError::Refused(refusal), Parting::Nothing);
+        }
+        Ok(())
+    }
+
+    /// Ends a session that was refused and waits for the reason, which does not come.
+    fn is_refused(&mut self, shared: &mut Shared<N>) -> bool {
+        let Reading::Explanation(refusal, ..) = self.reading else { return false };
+        self.reading = Reading::Code;
+        shared.fail(SessionError::Refused(refusal), Parting::Nothing);
+        true
     }
 
     fn on_extension(&mut self, shared: &mut Shared<N>, _now: Instant) -> Result<(), DocumentError> {
@@ -325,3 +386,9 @@ impl<const N: usize> Client<'_, N> {
         shared.fail(error, if self.heard { goodbye } else { Parting::Nothing });
     }
 }
+
+/// How long a refused client waits for the reason: it comes with the refusal, and a stock server
+/// closes at once.
+const EXPLANATION_NS: u64 = NANOS_PER_SEC;
+/// After so long without a word people begin to wonder.
+const QUIET_NS: u64 = 5 * NANOS_PER_SEC;

@@ -2,7 +2,9 @@
 //! fixed before their first piece is written: settings once agreed, accounts once the test is
 //! measured.
 
+use super::SessionError;
 use super::outbox::{DocumentKind, Documents};
+use crate::protocol::explanation::OutgoingExplanation;
 use crate::protocol::extension::{Offer, OutgoingExtension};
 use crate::protocol::frame::{Outgoing, PIECE_BYTES};
 use crate::protocol::parameters::OutgoingParameters;
@@ -14,6 +16,8 @@ use crate::test::Role;
 pub struct SessionDocuments<'s, const N: usize> {
     pub(super) parameters: Option<OutgoingParameters<'s>>,
     pub(super) extension: Option<Offer>,
+    /// What is explained to a client that is refused.
+    pub(super) refused: Option<SessionError>,
     pub(super) results: OwnResults<'s, N>,
 }
 
@@ -22,13 +26,15 @@ pub struct OwnResults<'s, const N: usize> {
     pub(super) accounts: &'s Accounts<N>,
     pub(super) congestion: Option<&'s str>,
     pub(super) server_output_bytes: Option<u32>,
+    pub(super) concurrent_tests: Option<u32>,
 }
 
 impl<const N: usize> SessionDocuments<'_, N> {
     fn with<R>(&self, kind: DocumentKind, read: impl FnOnce(&dyn Outgoing) -> R) -> R {
-        match (kind, &self.parameters, &self.extension) {
-            (DocumentKind::Parameters, Some(parameters), _) => read(parameters),
-            (DocumentKind::Extension, _, Some(offer)) => read(&OutgoingExtension(*offer)),
+        match (kind, &self.parameters, &self.extension, &self.refused) {
+            (DocumentKind::Parameters, Some(parameters), ..) => read(parameters),
+            (DocumentKind::Extension, _, Some(offer), _) => read(&OutgoingExtension(*offer)),
+            (DocumentKind::Explanation, .., Some(refused)) => read(&OutgoingExplanation(refused)),
             (DocumentKind::Results, ..) => read(&self.results.document()),
             _ => unreachable!("a session queues only documents that it has"),
         }
@@ -65,6 +71,7 @@ impl<'s, const N: usize> OwnResults<'s, N> {
             congestion: self.congestion,
             stream_count: accounts.streams().len(),
             stream: move |index| accounts.results(index),
+            concurrent_tests: self.concurrent_tests,
             server_output_bytes: self.server_output_bytes,
         }
     }

@@ -8,6 +8,7 @@
 
 mod amount;
 mod client;
+mod denial;
 mod documents;
 mod error;
 mod greeter;
@@ -23,9 +24,10 @@ mod transitions;
 mod watch;
 
 pub use client::{Client, ClientConfig, ClientSession};
+pub use denial::Denial;
 pub use error::{Ending, PeerError, Refusal, SessionError};
 pub use outbox::Transmit;
-pub use policy::{Denial, Policy, RateLimit};
+pub use policy::{Policy, RateLimit};
 pub use server::{Admission, Server, ServerConfig, ServerSession};
 pub use session::{Exchange, Session};
 pub use timers::Timer;
@@ -51,6 +53,12 @@ pub enum Action {
     Prepare,
     /// Run the flows: each stream gets its [`StreamPlan`](crate::flow::StreamPlan) from the session's `plan`.
     StartStreams,
+    /// Server: this is what the test moves, bits per second. Where it is too much together with what
+    /// all others move, say so with `handle_denied`.
+    Weigh {
+        /// The rate that was agreed, if the test keeps it, or else what was measured.
+        bits_per_second: u64,
+    },
     /// Collect a [`Sample`](crate::stats::Sample) of every stream, in order of creation, and the
     /// CPU times, and answer with `handle_samples`.
     Sample,
@@ -69,6 +77,9 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Event {
+    /// Client: the server took the connection a while ago and has said nothing. It may have a queue,
+    /// or be none.
+    StillUnanswered,
     /// The settings are agreed; `settings` is complete from here on.
     Agreed,
     /// All streams are there and the clock runs.

@@ -23,6 +23,7 @@ pub(super) enum DocumentKind {
     Parameters,
     Extension,
     Results,
+    Explanation,
 }
 
 /// Writes the pieces of documents; the session that owns the outbox knows what is in them.

@@ -1,10 +1,8 @@
 //! What a server allows a client, as far as its parameters tell. iperf3 3.21 checks the same in
 //! `get_parameters`; what only a running test shows is the business of `watch`.
 
-use core::fmt;
-
-use crate::protocol::code::{ServerError, error_number};
-use crate::test::{Direction, Protocol, TestSettings};
+use super::Denial;
+use crate::test::{Direction, Limits, Protocol, TestSettings};
 use crate::units::BitsPerSec;
 
 /// What a server allows each of its tests. Without any limit it allows everything.
@@ -14,8 +12,17 @@ pub struct Policy {
     pub bitrate: Option<RateLimit>,
     /// Seconds, the omitted start included. A test without an end of its own by time is refused.
     pub seconds: Option<u32>,
+    /// Payload bytes of all streams and both directions together, the omitted start included.
+    pub bytes: Option<u64>,
+    /// Streams each way.
+    pub streams: Option<u16>,
+    /// No tests by datagrams.
+    pub refuses_udp: bool,
     /// Data goes into a file or comes from one, which datagrams cannot carry.
     pub has_file: bool,
+    /// All tests of the server together: what this one moves is told by
+    /// [`Action::Weigh`](super::Action::Weigh).
+    pub server_bitrate: Option<RateLimit>,
 }
 
 /// A rate that a test may not exceed.
@@ -28,43 +35,21 @@ pub struct RateLimit {
     pub span_ns: u64,
 }
 
-/// What a server did not allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Denial {
-    /// The client asked for more bits per second than it may have.
-    Bitrate {
-        /// Of all streams and both directions together.
-        asked: u64,
-        /// What is allowed.
-        limit: u64,
-    },
-    /// The running test moved more bits per second than it may.
-    Measured {
-        /// The average over the limit's span.
-        measured: u64,
-        /// What is allowed.
-        limit: u64,
-    },
-    /// The client asked for more time than it may have.
-    Duration {
-        /// With the omitted start; none for a test without a limit of time.
-        asked_secs: Option<u32>,
-        /// What is allowed.
-        limit_secs: u32,
-    },
-    /// The client asked for datagrams of a server with a file.
-    DatagramsWithFile,
-}
-
 impl Policy {
     /// Whether a test may begin. Of several reasons against it the rate comes first, as in iperf3.
     pub(super) fn check(&self, settings: &TestSettings) -> Result<(), Denial> {
-        if self.has_file && settings.protocol == Protocol::Udp {
-            return Err(Denial::DatagramsWithFile);
+        if settings.protocol == Protocol::Udp {
+            if self.refuses_udp {
+                return Err(Denial::Datagrams);
+            }
+            if self.has_file {
+                return Err(Denial::DatagramsWithFile);
+            }
         }
-        if let Some(limit) = self.bitrate {
-            check_rate(settings, limit.rate.0)?;
+        if let (Some(limit), Some(asked)) = (self.bitrate, settings.asked_bits_per_second())
+            && asked > limit.rate.0
+        {
+            return Err(Denial::Bitrate { asked, limit: limit.rate.0 });
         }
         if let Some(limit_secs) = self.seconds {
             let with_omit = |secs: u32| secs.saturating_add(settings.omit_secs);
@@ -73,66 +58,30 @@ impl Policy {
                 return Err(Denial::Duration { asked_secs, limit_secs });
             }
         }
+        if let Some(limit) = self.streams.filter(|&limit| settings.parallel > limit) {
+            return Err(Denial::Streams { asked: settings.parallel, limit });
+        }
+        if let (Some(limit), Some(asked)) = (self.bytes, asked_bytes(settings))
+            && asked > limit
+        {
+            return Err(Denial::Bytes { asked, limit });
+        }
         Ok(())
     }
 }
 
-fn check_rate(settings: &TestSettings, limit: u64) -> Result<(), Denial> {
-    let directions = if settings.direction == Direction::Bidirectional { 2 } else { 1 };
-    let streams = u64::from(settings.parallel) * directions;
-    // A pacing by the kernel counts where it is asked for, whatever the rate of the sender.
-    for rate in [settings.bitrate, settings.fq_rate].into_iter().flatten() {
-        let asked = rate.0.saturating_mul(streams);
-        if asked > limit {
-            return Err(Denial::Bitrate { asked, limit });
-        }
-    }
-    Ok(())
-}
-
-impl Denial {
-    /// What the client is told.
-    pub const fn told(self) -> ServerError {
-        ServerError::new(match self {
-            Self::Bitrate { .. } | Self::Measured { .. } => error_number::TOTAL_RATE,
-            Self::Duration { .. } => error_number::MAX_DURATION,
-            Self::DatagramsWithFile => error_number::UDP_FILE,
-        })
-    }
-}
-
-impl fmt::Display for Denial {
-    /// iperf3's words, then the values.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.told().fmt(f)?;
-        match self {
-            Self::Bitrate { asked, limit } => {
-                write!(f, ": asked for {asked} bits/s, allowed: {limit}")
-            }
-            Self::Measured { measured, limit } => {
-                write!(f, ": measured {measured} bits/s, allowed: {limit}")
-            }
-            Self::Duration { asked_secs: Some(asked), limit_secs } => {
-                write!(f, ": asked for {asked} seconds, allowed: {limit_secs}")
-            }
-            Self::Duration { asked_secs: None, limit_secs } => {
-                write!(
-                    f,
-                    ": asked for a test without a limit of time, allowed: {limit_secs} seconds"
-                )
-            }
-            Self::DatagramsWithFile => Ok(()),
-        }
-    }
+/// What a test by an amount will move, both directions together.
+fn asked_bytes(settings: &TestSettings) -> Option<u64> {
+    let Limits { bytes, blocks, .. } = settings.limits;
+    let in_blocks = blocks.map(|count| count.saturating_mul(u64::from(settings.block_bytes)));
+    let both = if settings.direction == Direction::Bidirectional { 2 } else { 1 };
+    bytes.or(in_blocks).map(|bytes| bytes.saturating_mul(both))
 }
 
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use std::string::ToString;
-
     use super::*;
-    use crate::test::Limits;
 
     fn settings(change: impl FnOnce(&mut TestSettings)) -> TestSettings {
         let mut settings = TestSettings::new(Protocol::Tcp);
@@ -201,23 +150,40 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_iperf3_with_the_values_after_them() {
-        for (denial, number, text) in [
-            (
-                Denial::Bitrate { asked: 20, limit: 10 },
-                27,
-                "total required bandwidth is larger than server limit: asked for 20 bits/s, \
-                 allowed: 10",
-            ),
-            (
-                Denial::Duration { asked_secs: Some(9), limit_secs: 5 },
-                37,
-                "client's requested duration exceeds the server's maximum permitted limit: asked \
-                 for 9 seconds, allowed: 5",
-            ),
-            (Denial::DatagramsWithFile, 34, "cannot transfer file using UDP"),
+    fn bytes_count_both_ways_whatever_they_are_counted_in() {
+        let policy = Policy { bytes: Some(1000), ..Policy::default() };
+        let moving = |bytes, blocks, direction| {
+            settings(|s| {
+                s.limits = Limits { seconds: None, bytes, blocks };
+                (s.block_bytes, s.direction) = (100, direction);
+            })
+        };
+        for (settings, asked) in [
+            (moving(Some(1000), None, Direction::Forward), None),
+            (moving(Some(1001), None, Direction::Reverse), Some(1001)),
+            (moving(Some(501), None, Direction::Bidirectional), Some(1002)),
+            (moving(None, Some(10), Direction::Forward), None),
+            (moving(None, Some(11), Direction::Forward), Some(1100)),
+            (moving(None, Some(u64::MAX), Direction::Forward), Some(u64::MAX)),
+            // By time: it is watched once it runs.
+            (TestSettings::new(Protocol::Tcp), None),
         ] {
-            assert_eq!((denial.told().number, denial.to_string().as_str()), (number, text));
+            let expected = asked.map(|asked| Denial::Bytes { asked, limit: 1000 });
+            assert_eq!(policy.check(&settings).err(), expected);
         }
+    }
+
+    #[test]
+    fn streams_count_each_way_and_datagrams_can_be_forbidden() {
+        let policy = Policy { streams: Some(4), refuses_udp: true, ..Policy::default() };
+        for (parallel, direction, denial) in [
+            (4, Direction::Bidirectional, None),
+            (5, Direction::Forward, Some(Denial::Streams { asked: 5, limit: 4 })),
+        ] {
+            let settings = settings(|s| (s.parallel, s.direction) = (parallel, direction));
+            assert_eq!(policy.check(&settings).err(), denial);
+        }
+        let denied = policy.check(&TestSettings::new(Protocol::Udp));
+        assert_eq!(denied, Err(Denial::Datagrams));
     }
 }

@@ -8,10 +8,10 @@ use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
 use super::shared::{Parting, Shared};
 use super::timers::TimerTable;
-use super::watch::RateWatch;
+use super::watch::Watch;
 use super::{
-    Action, Deadlines, Ending, Event, PeerError, Phase, Policy, SessionError, StreamEvent, Timer,
-    next_phase,
+    Action, Deadlines, Denial, Ending, Event, PeerError, Phase, Policy, SessionError, StreamEvent,
+    Timer, next_phase,
 };
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::protocol::extension::{Features, Offer};
@@ -45,6 +45,8 @@ pub enum Admission {
     Busy,
     /// Refused for this reason.
     Deny(ServerError),
+    /// Refused for what only the adapter can see.
+    NotAllowed(Denial),
 }
 
 /// The server's end of a control connection whose cookie has been read. `T` bytes hold the free
@@ -110,10 +112,18 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
         match admission {
             Admission::Accept => self.exchange.on_admitted(&mut self.shared, now),
             Admission::Busy => {
+                self.exchange.announce(&mut self.shared);
                 let error = SessionError::Denied(ServerError::new(error_number::BUSY));
                 self.shared.fail(error, Parting::Code(ControlCode::AccessDenied));
             }
-            Admission::Deny(error) => deny(&mut self.shared, error),
+            Admission::Deny(error) => {
+                self.exchange.announce(&mut self.shared);
+                deny(&mut self.shared, error);
+            }
+            Admission::NotAllowed(denial) => {
+                self.exchange.announce(&mut self.shared);
+                self.shared.deny(denial);
+            }
         }
     }
 
@@ -235,8 +245,12 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
         _settings: &'s TestSettings,
         results: OwnResults<'s, N>,
     ) -> SessionDocuments<'s, N> {
-        let results = OwnResults { server_output_bytes: self.server_output_bytes, ..results };
-        SessionDocuments { parameters: None, extension: self.accepted, results }
+        let results = OwnResults {
+            server_output_bytes: self.server_output_bytes,
+            concurrent_tests: results.concurrent_tests.filter(|_| self.accepted.is_some()),
+            ..results
+        };
+        SessionDocuments { parameters: None, extension: self.accepted, refused: None, results }
     }
 }
 
@@ -276,18 +290,19 @@ impl<const N: usize, const T: usize> Server<N, T> {
     }
 
     fn on_agreed(&mut self, shared: &mut Shared<N>, parameters: ReceivedParameters<T>) {
+        let offered = parameters.extension.zip(self.own_extension);
+        self.accepted = offered.and_then(|(theirs, ours)| theirs.accept(ours));
         if parameters.settings.stream_count() > N {
+            self.announce(shared);
             return deny(shared, ServerError::new(error_number::STREAM_COUNT));
         }
         if let Err(denial) = self.policy.check(&parameters.settings) {
-            let told = Parting::Error(denial.told());
-            return shared.fail(SessionError::NotAllowed(denial), told);
+            self.announce(shared);
+            return shared.deny(denial);
         }
         shared.settings = parameters.settings;
-        shared.rate = self.policy.bitrate.map(|limit| RateWatch::new(limit, &shared.settings));
+        shared.watch = Watch::new(&self.policy, &shared.settings);
         self.text = parameters.text;
-        let offered = parameters.extension.zip(self.own_extension);
-        self.accepted = offered.and_then(|(theirs, ours)| theirs.accept(ours));
         shared.phase = Phase::Preparing;
         shared.timers.disarm(Timer::Step);
         shared.tell(Event::Agreed);
@@ -295,10 +310,7 @@ impl<const N: usize, const T: usize> Server<N, T> {
     }
 
     fn on_admitted(&mut self, shared: &mut Shared<N>, now: Instant) {
-        if self.accepted.is_some() {
-            shared.send(ControlCode::ExtensionAccepted);
-            shared.outbox.push_document(DocumentKind::Extension);
-        }
+        self.announce(shared);
         shared.send(ControlCode::CreateStreams);
         shared.phase = Phase::Streams;
         shared.timers.arm(Timer::Streams, now.plus_nanos(shared.deadlines.streams_ns));
@@ -311,6 +323,16 @@ impl<const N: usize, const T: usize> Server<N, T> {
         let is_agreed = self.accepted.is_some_and(|agreed| agreed.features.contains(own));
         if shared.settings.protocol == Protocol::Udp && !is_agreed {
             shared.timers.arm(Timer::Greeting, now.plus_nanos(shared.deadlines.greet_ns));
+        }
+    }
+
+    /// Accepts the extension. The first answer to the parameters, a refusal too, which is explained
+    /// from here on.
+    fn announce(&self, shared: &mut Shared<N>) {
+        if let Some(accepted) = self.accepted {
+            shared.send(ControlCode::ExtensionAccepted);
+            shared.outbox.push_document(DocumentKind::Extension);
+            shared.explains = accepted.features.contains(Features::EXPLAINED);
         }
     }
 

@@ -6,7 +6,7 @@ use heapless::String;
 use super::documents::{OwnResults, SessionDocuments};
 use super::outbox::Transmit;
 use super::shared::{Conclusion, Parting, Shared};
-use super::{Action, Command, Ending, Event, Phase, SessionError, StreamEvent, Timer};
+use super::{Action, Command, Denial, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
 use crate::protocol::code::ControlCode;
 use crate::protocol::extension::{Features, Offer};
@@ -124,6 +124,24 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
         self.shared.congestion = String::try_from(name).ok();
     }
 
+    /// Server: notes how many other tests have run beside this one, for the results of a linerate
+    /// client. In time before [`Event::Measured`] is answered.
+    pub fn handle_concurrent_tests(&mut self, count: u32) {
+        self.shared.concurrent_tests = count;
+    }
+
+    /// Server: what [`handle_concurrent_tests`](Self::handle_concurrent_tests) said.
+    pub const fn concurrent_tests(&self) -> u32 {
+        self.shared.concurrent_tests
+    }
+
+    /// Server: ends the test for what only its adapter can see, such as what all tests take
+    /// together.
+    pub fn handle_denied(&mut self, denial: Denial) {
+        self.shared.assert_drained();
+        self.shared.deny(denial);
+    }
+
     /// Takes a command of whoever runs this end.
     pub fn handle_command(&mut self, command: Command) {
         self.shared.assert_drained();
@@ -143,10 +161,16 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
 
     /// What to send next on the control connection, if anything.
     pub fn poll_control(&mut self) -> Option<Transmit<'_>> {
-        let Shared { outbox, settings, accounts, congestion, .. } = &mut self.shared;
-        let results =
-            OwnResults { accounts, congestion: congestion.as_deref(), server_output_bytes: None };
-        outbox.poll(&self.exchange.documents(settings, results))
+        let Shared { outbox, settings, accounts, congestion, concurrent_tests, refused, .. } =
+            &mut self.shared;
+        let results = OwnResults {
+            accounts,
+            congestion: congestion.as_deref(),
+            server_output_bytes: None,
+            concurrent_tests: Some(*concurrent_tests),
+        };
+        let documents = self.exchange.documents(settings, results);
+        outbox.poll(&SessionDocuments { refused: *refused, ..documents })
     }
 
     /// Notes that `bytes` of what [`poll_control`](Self::poll_control) returned went out.

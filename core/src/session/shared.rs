@@ -4,10 +4,10 @@
 use heapless::{Deque, String};
 
 use super::amount::Awaited;
-use super::outbox::Outbox;
+use super::outbox::{DocumentKind, Outbox};
 use super::timers::TimerTable;
-use super::watch::RateWatch;
-use super::{Action, Deadlines, Ending, Event, Phase, SessionError, StreamEvent, Timer};
+use super::watch::Watch;
+use super::{Action, Deadlines, Denial, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::stats::{Accounts, CpuTimes, Sample, StreamAccount, StreamState};
@@ -25,7 +25,7 @@ pub struct Shared<const N: usize> {
     pub(super) outbox: Outbox,
     pub(super) deadlines: Deadlines,
     pub(super) congestion: Option<String<16>>,
-    actions: Deque<Action, 8>,
+    actions: Deque<Action, 10>,
     events: Deque<Event, 8>,
     samples_wanted: Deque<Purpose, { Purpose::COUNT }>,
     interval_ns: Option<u64>,
@@ -36,8 +36,14 @@ pub struct Shared<const N: usize> {
     incomplete: Option<SessionError>,
     /// What the receivers of a test by an amount are waiting for.
     pub(super) awaited: Option<Awaited>,
-    /// Server: the rate of the test against what is allowed.
-    pub(super) rate: Option<RateWatch>,
+    /// Server: what the test moves against what is allowed.
+    pub(super) watch: Watch,
+    /// Server: other tests that have run beside this one.
+    pub(super) concurrent_tests: u32,
+    /// Server: the client reads a text after a refusal.
+    pub(super) explains: bool,
+    /// Server: the refusal whose text is to be sent.
+    pub(super) refused: Option<SessionError>,
 }
 
 /// Why a sample was asked for.
@@ -49,12 +55,13 @@ pub(super) enum Purpose {
     ReceiveCheck,
     Silence,
     Rate,
+    Amount,
     Final,
 }
 
 impl Purpose {
     /// Each is wanted once at a time.
-    const COUNT: usize = 7;
+    const COUNT: usize = 8;
 }
 
 /// What follows once the test is measured.
@@ -106,7 +113,10 @@ impl<const N: usize> Shared<N> {
             stopping: None,
             incomplete: None,
             awaited: None,
-            rate: None,
+            watch: Watch::default(),
+            concurrent_tests: 0,
+            explains: false,
+            refused: None,
         }
     }
 
@@ -194,7 +204,9 @@ impl<const N: usize> Shared<N> {
             _ if self.stopping.is_some() => {}
             Purpose::Interval => self.on_interval(now, samples),
             Purpose::ReceiveCheck => self.on_receive_check(now, samples),
-            purpose @ (Purpose::Silence | Purpose::Rate) => self.on_watch(now, purpose, samples),
+            purpose @ (Purpose::Silence | Purpose::Rate | Purpose::Amount) => {
+                self.on_watch(now, purpose, samples);
+            }
         }
         None
     }
@@ -214,6 +226,7 @@ impl<const N: usize> Shared<N> {
             Timer::ReceiveCheck => self.want_sample(Purpose::ReceiveCheck),
             Timer::Silence => self.want_sample(Purpose::Silence),
             Timer::Rate => self.want_sample(Purpose::Rate),
+            Timer::Amount => self.want_sample(Purpose::Amount),
             Timer::TestEnd => self.stop(Conclusion::Results),
             _ => return false,
         }
@@ -295,6 +308,17 @@ impl<const N: usize> Shared<N> {
         }
     }
 
+    /// The test is not allowed, or not any more.
+    pub(super) fn deny(&mut self, denial: Denial) {
+        let parting = match denial.told() {
+            ServerError { number: error_number::BUSY, .. } => {
+                Parting::Code(ControlCode::AccessDenied)
+            }
+            told => Parting::Error(told),
+        };
+        self.fail(SessionError::NotAllowed(denial), parting);
+    }
+
     /// The last step of every session.
     pub(super) fn finish(&mut self, ending: Ending, parting: Parting) {
         match parting {
@@ -304,6 +328,12 @@ impl<const N: usize> Shared<N> {
                 self.send(ControlCode::ServerError);
                 self.outbox.push(&error.to_bytes());
             }
+        }
+        let is_refusal =
+            matches!(parting, Parting::Error(_) | Parting::Code(ControlCode::AccessDenied));
+        if let (true, true, Ending::Failed(error)) = (self.explains, is_refusal, ending) {
+            self.refused = Some(error);
+            self.outbox.push_document(DocumentKind::Explanation);
         }
         self.phase = Phase::Over;
         self.timers.disarm_all();

@@ -338,6 +338,10 @@ fn a_silent_server_is_given_up_in_time() {
     let settings = settings(Protocol::Tcp, Direction::Forward, 1);
     let mut pair = Pair::new(settings, None, None);
     let (timer, at) = pair.client.poll_timeout().expect("an answer is awaited");
+    assert_eq!(timer, Timer::Quiet);
+    pair.client.handle_timeout(at);
+    assert_eq!(pair.client.poll_event(), Some(Event::StillUnanswered));
+    let (timer, at) = pair.client.poll_timeout().expect("an answer is awaited");
     assert_eq!(timer, Timer::Step);
     pair.client.handle_timeout(at);
     let actions: Vec<_> = core::iter::from_fn(|| pair.client.poll_action()).collect();
@@ -762,4 +766,49 @@ fn a_measured_part_that_is_over_before_the_omitted_start_was_ended_is_reported()
     pair.client.handle_samples(now, &[sample], CpuTimes::default());
     let summary = pair.client.accounts().summary(0).expect("a stream");
     assert_eq!((summary.local.bytes, summary.local.duration_ns), (1000, Some(5)));
+}
+
+/// Before the parameters a reason may follow the refusal, or not.
+#[test]
+fn a_busy_server_may_say_why_or_not() {
+    let frame = crate::protocol::explanation::explanation_frame(&"tests at once: 1");
+    let refused = Event::Finished(Ending::Failed(SessionError::Refused(Refusal::Busy)));
+    let denied = ControlCode::AccessDenied.byte();
+    for (offer, bytes, then_closes, expected) in [
+        (Some(Offer::OWN), &frame[..], false, Some("tests at once: 1")),
+        (Some(Offer::OWN), &frame[..7], true, None),
+        // A stock server closes at once.
+        (Some(Offer::OWN), &[], true, None),
+        (Some(Offer::OWN), &[], false, None),
+        // No explanation is so long.
+        (Some(Offer::OWN), &[0, 0, 1, 1], false, None),
+        (None, &frame[..], false, None),
+    ] {
+        let settings = settings(Protocol::Tcp, Direction::Forward, 1);
+        let mut pair = Pair::new(settings, offer, None);
+        while let Some(Transmit::Bytes(cookie)) = pair.client.poll_control() {
+            let len = cookie.len();
+            pair.client.consume_control(len);
+        }
+        let mut told = Vec::new();
+        let mut say = |client: &mut ClientSession<'static, N>, bytes: &[u8]| {
+            client.handle_control(Instant::ZERO, bytes);
+            told.extend(outputs(client).1);
+        };
+        say(&mut pair.client, &[denied]);
+        bytes.iter().for_each(|byte| say(&mut pair.client, &[*byte]));
+        if told.is_empty() {
+            if then_closes {
+                pair.client.handle_control_closed(Instant::ZERO);
+            } else {
+                let in_time = Instant::from_nanos(1_000_000_000);
+                assert_eq!(pair.client.poll_timeout(), Some((Timer::Step, in_time)));
+                pair.client.handle_timeout(in_time);
+            }
+            told.extend(outputs(&mut pair.client).1);
+        }
+        assert_eq!(told, [refused], "{offer:?} {bytes:?}");
+        assert_eq!(pair.client.explanation(), expected);
+        assert_eq!(pair.client.poll_control(), None, "nothing more is said");
+    }
 }

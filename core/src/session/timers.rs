@@ -22,6 +22,10 @@ pub enum Timer {
     Silence,
     /// A look at the rate of the test.
     Rate,
+    /// A look at the bytes of the test.
+    Amount,
+    /// The time after which a server that says nothing is worth a word.
+    Quiet,
     /// The other end's next step on the control connection.
     Step,
     /// Client: the next look at which UDP greetings have been answered. Server: the next greeting.
@@ -37,7 +41,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    const COUNT: usize = 12;
+    const COUNT: usize = 14;
 }
 
 impl fmt::Display for Timer {
@@ -49,6 +53,8 @@ impl fmt::Display for Timer {
             Self::ReceiveCheck => "next look at what is in flight",
             Self::Silence => error_text::text(error_number::NO_DATA).unwrap_or_default(),
             Self::Rate => "next look at the rate",
+            Self::Amount => "next look at the bytes",
+            Self::Quiet => "the server has not answered yet",
             Self::Step => "the other side did not answer on the control connection",
             Self::Greeting => "a UDP stream was not greeted",
             Self::Refused => "next greeting where nobody listened",
@@ -100,6 +106,8 @@ const ALL: [Timer; Timer::COUNT] = [
     Timer::ReceiveCheck,
     Timer::Silence,
     Timer::Rate,
+    Timer::Amount,
+    Timer::Quiet,
     Timer::Step,
     Timer::Greeting,
     Timer::Refused,

@@ -1,20 +1,52 @@
 //! What is watched while a test runs, with timers of its own that do not depend on the report
-//! intervals: silence, where a receive time-out was asked for, and the rate, where the server has a
+//! intervals: silence, where a receive time-out was asked for, rate and bytes, where the server has a
 //! limit. A test that is merely quiet lives as long as its control connection.
 
 use heapless::Deque;
 
-use super::policy::{Denial, RateLimit};
+use super::policy::{Policy, RateLimit};
 use super::shared::{Conclusion, Parting, Purpose, Shared};
-use super::{SessionError, Timer};
+use super::{Action, Denial, SessionError, Timer};
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::stats::Sample;
 use crate::test::{End, Role, TestSettings};
 use crate::time::{Instant, NANOS_PER_SEC};
+use crate::units::BitsPerSec;
+
+/// What a server watches of one test.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// The test's rate against its own limit.
+    rate: Option<RateWatch>,
+    /// Its part of what the whole server may move.
+    share: Option<RateWatch>,
+    /// Bytes that it may move.
+    bytes: Option<u64>,
+}
+
+impl Watch {
+    pub(super) fn new(policy: &Policy, settings: &TestSettings) -> Self {
+        let rate_watch = |limit| RateWatch::new(limit, settings);
+        let share = policy.server_bitrate.map(|limit| {
+            // It is measured against what it asked for, not against what all may have.
+            let asked = settings.asked_bits_per_second().map(BitsPerSec);
+            RateLimit { rate: asked.unwrap_or(BitsPerSec(0)), ..limit }
+        });
+        Self {
+            rate: policy.bitrate.map(rate_watch),
+            share: share.map(rate_watch),
+            bytes: policy.bytes,
+        }
+    }
+
+    fn rates(&mut self) -> impl Iterator<Item = &mut RateWatch> {
+        self.rate.iter_mut().chain(&mut self.share)
+    }
+}
 
 /// The average over a span that moves with time, in steps of a part of it.
 #[derive(Debug)]
-pub(super) struct RateWatch {
+struct RateWatch {
     limit: RateLimit,
     began: Instant,
     /// Bytes that senders with an agreed rate may be ahead of it; none if they have no rate.
@@ -31,7 +63,7 @@ struct Mark {
 }
 
 impl RateWatch {
-    pub(super) fn new(limit: RateLimit, settings: &TestSettings) -> Self {
+    fn new(limit: RateLimit, settings: &TestSettings) -> Self {
         let burst_bytes =
             u64::from(settings.block_bytes) * u64::from(settings.burst.unwrap_or(1).max(1));
         let all_bytes = burst_bytes.saturating_mul(settings.stream_count() as u64);
@@ -55,6 +87,35 @@ impl RateWatch {
     /// Senders that keep an agreed rate catch up after a stall, which is theirs to do: of such a test
     /// the whole so far has to be above the limit, too.
     fn look(&mut self, now: Instant, bytes: u64) -> Option<Denial> {
+        let span_ns = self.limit.span_ns.max(1);
+        let (measured, elapsed_ns) = self.average(now, bytes)?;
+        let limit = self.limit.rate.0;
+        let is_over = elapsed_ns >= span_ns && measured > limit && !self.is_kept(now, bytes);
+        is_over.then_some(Denial::Measured { measured, limit })
+    }
+
+    /// As [`look`](Self::look), where nothing is wrong: what the test moved over the span, by
+    /// agreement or measured.
+    fn weigh(&mut self, now: Instant, bytes: u64) -> u64 {
+        let (measured, elapsed_ns) = self.average(now, bytes).unwrap_or((0, 1));
+        if self.is_kept(now, bytes) {
+            return self.limit.rate.0;
+        }
+        // What is younger than the span moved nothing in the rest of it.
+        let span_ns = u128::from(self.limit.span_ns.max(elapsed_ns));
+        (u128::from(measured) * u128::from(elapsed_ns) / span_ns) as u64
+    }
+
+    /// The test has an agreed rate and has not exceeded it so far.
+    fn is_kept(&self, now: Instant, bytes: u64) -> bool {
+        self.agreed_slack.is_some_and(|slack_bytes| {
+            let so_far_ns = now.nanos_since(self.began);
+            bits_per_second(bytes.saturating_sub(slack_bytes), so_far_ns) <= self.limit.rate.0
+        })
+    }
+
+    /// The average over the span or what there is of it, and how long that is.
+    fn average(&mut self, now: Instant, bytes: u64) -> Option<(u64, u64)> {
         let span_ns = self.limit.span_ns;
         if span_ns > 0 {
             // The span begins at the last mark that is not younger than it. Looks are at least a step
@@ -66,16 +127,8 @@ impl RateWatch {
         }
         let from = *self.marks.front()?;
         let elapsed_ns = now.nanos_since(from.at);
-        if elapsed_ns < span_ns.max(1) {
-            return None;
-        }
-        let limit = self.limit.rate.0;
-        let measured = bits_per_second(bytes.saturating_sub(from.bytes), elapsed_ns);
-        let is_kept = self.agreed_slack.is_some_and(|slack_bytes| {
-            let so_far_ns = now.nanos_since(self.began);
-            bits_per_second(bytes.saturating_sub(slack_bytes), so_far_ns) <= limit
-        });
-        (measured > limit && !is_kept).then_some(Denial::Measured { measured, limit })
+        let moved = bytes.saturating_sub(from.bytes);
+        (elapsed_ns > 0).then(|| (bits_per_second(moved, elapsed_ns), elapsed_ns))
     }
 }
 
@@ -93,15 +146,20 @@ impl<const N: usize> Shared<N> {
         {
             self.timers.arm(Timer::Silence, now.plus_nanos(silence_ns));
         }
-        if let Some(rate) = &mut self.rate {
+        let Self { watch, timers, .. } = self;
+        for rate in watch.rates() {
             rate.begin(now);
-            self.timers.arm(Timer::Rate, now.plus_nanos(rate.step_ns()));
+            timers.arm(Timer::Rate, now.plus_nanos(rate.step_ns()));
+        }
+        if watch.bytes.is_some() {
+            timers.arm(Timer::Amount, now.plus_nanos(SHORTEST_LOOK_NS));
         }
     }
 
     pub(super) fn on_watch(&mut self, now: Instant, purpose: Purpose, samples: &[Sample]) {
         match purpose {
             Purpose::Silence => self.on_silence_check(now, samples),
+            Purpose::Amount => self.on_amount_check(now, samples),
             _ => self.on_rate_check(now, samples),
         }
     }
@@ -125,16 +183,43 @@ impl<const N: usize> Shared<N> {
     }
 
     fn on_rate_check(&mut self, now: Instant, samples: &[Sample]) {
-        let Some(rate) = &mut self.rate else { return };
-        let bytes = samples.iter().map(|sample| sample.tally.bytes).sum();
-        self.timers.arm(Timer::Rate, now.plus_nanos(rate.step_ns()));
-        if let Some(denial) = rate.look(now, bytes) {
-            let error = SessionError::NotAllowed(denial);
-            self.stop(Conclusion::Failure { error, parting: Parting::Error(denial.told()) });
+        let bytes = moved(samples);
+        let Self { watch, timers, .. } = self;
+        for rate in watch.rates() {
+            timers.arm(Timer::Rate, now.plus_nanos(rate.step_ns()));
         }
+        if let Some(denial) = watch.rate.as_mut().and_then(|rate| rate.look(now, bytes)) {
+            return self.deny(denial);
+        }
+        if let Some(share) = &mut watch.share {
+            let bits_per_second = share.weigh(now, bytes);
+            self.act(Action::Weigh { bits_per_second });
+        }
+    }
+
+    /// Looks again when the limit will be reached at the rate so far.
+    fn on_amount_check(&mut self, now: Instant, samples: &[Sample]) {
+        let (Some(limit), Some(began)) = (self.watch.bytes, self.began) else { return };
+        let measured = moved(samples);
+        if measured > limit {
+            return self.deny(Denial::MeasuredBytes { measured, limit });
+        }
+        let elapsed_ns = u128::from(now.nanos_since(began));
+        let left_ns = elapsed_ns * u128::from(limit - measured) / u128::from(measured.max(1));
+        let left_ns = u64::try_from(left_ns).unwrap_or(u64::MAX);
+        let due = now.plus_nanos(left_ns.clamp(SHORTEST_LOOK_NS, LONGEST_LOOK_NS));
+        self.timers.arm(Timer::Amount, due);
     }
 }
 
+/// Bytes of all streams since the test began.
+fn moved(samples: &[Sample]) -> u64 {
+    samples.iter().map(|sample| sample.tally.bytes).sum()
+}
+
+/// Times between two looks at the bytes.
+const SHORTEST_LOOK_NS: u64 = NANOS_PER_SEC / 100;
+const LONGEST_LOOK_NS: u64 = NANOS_PER_SEC / 2;
 /// Looks within the span of a limit: so fine is the beginning of the average.
 const STEPS: u64 = 10;
 
@@ -142,7 +227,6 @@ const STEPS: u64 = 10;
 mod tests {
     use super::*;
     use crate::test::Protocol;
-    use crate::units::BitsPerSec;
 
     const SPAN_NS: u64 = 5 * NANOS_PER_SEC;
 

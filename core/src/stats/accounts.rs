@@ -35,6 +35,8 @@ pub struct Remote {
     pub congestion: Option<String<16>>,
     /// It counts retransmits.
     pub has_retransmits: bool,
+    /// A server's: other tests that ran on it beside this one, where it says so.
+    pub concurrent_tests: Option<u32>,
 }
 
 impl<const N: usize> Accounts<N> {
@@ -183,6 +185,7 @@ impl<const N: usize> Accounts<N> {
             cpu: results.cpu,
             congestion: results.congestion.clone(),
             has_retransmits: results.sender_has_retransmits == Some(true),
+            concurrent_tests: results.concurrent_tests,
         });
         Ok(())
     }

@@ -206,6 +206,8 @@ impl<const N: usize, const T: usize> Test<N, T> {
             Action::Sample => self.due.samples += 1,
             Action::StopStreams => self.stop_streams(stage),
             Action::CloseStreams => self.close_streams(stage),
+            // Its only test is all that it moves.
+            Action::Weigh { .. } => {}
             Action::CollectOutput => self.due.output = true,
             Action::CloseControl => self.closing = Some(stage.now + FAREWELL),
         }

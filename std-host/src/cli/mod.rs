@@ -7,6 +7,7 @@ mod auth;
 mod calibrate;
 mod examples;
 mod generate;
+mod limits;
 mod output;
 mod problem;
 mod process;
@@ -25,6 +26,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 pub use auth::AuthConfig;
 pub use calibrate::CalibrateConfig;
+pub use limits::LimitsConfig;
 pub use output::{JsonStreamKind, LogChoice, OutputConfig};
 pub use process::ProcessConfig;
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::LimitsConfig;
+
 /// What becomes of the process before it begins its work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -10,4 +12,6 @@ pub struct ProcessConfig {
     pub daemon: bool,
     /// File that holds the process id meanwhile (`-I`).
     pub pidfile: Option<PathBuf>,
+    /// Where a server's limits come from.
+    pub limits: LimitsConfig,
 }

@@ -12,10 +12,11 @@ use linerate_core::test::{
 };
 
 use super::args::{Args, CLIENT, ClientArgs, CommonArgs, SERVER, ServerArgs};
+use super::limits::LimitChoices;
 use super::problem::{Problem, iperf3_text, number, option_name, spelling};
-use super::{Command, JsonStreamKind, OutputConfig, ProcessConfig};
+use super::{Command, JsonStreamKind, LimitsConfig, OutputConfig, ProcessConfig};
 use crate::config::{
-    ClientConfig, Credentials, DEFAULT_BITRATE_SPAN, DEFAULT_INTERVAL, DEFAULT_PORT,
+    ClientConfig, Credentials, DEFAULT_ANSWER_TIMEOUT, DEFAULT_INTERVAL, DEFAULT_PORT,
     DEFAULT_TIME_SKEW, Family, KeepAlive, LoginConfig, Padding, SctpOptions, ServerConfig,
     ServerLimits,
 };
@@ -35,8 +36,11 @@ pub(super) fn resolve(
         return Err(Problem::new("", iperf3_text(number::NO_ROLE)));
     }
     let output = output(&args, program);
-    let process =
-        ProcessConfig { daemon: args.server.daemon, pidfile: args.common.pidfile.clone() };
+    let process = ProcessConfig {
+        daemon: args.server.daemon,
+        pidfile: args.common.pidfile.clone(),
+        limits: limits_of_server(&args.server, &typed)?,
+    };
     match host {
         Some(host) => {
             typed.none_under(SERVER, number::SERVER_ONLY)?;
@@ -44,7 +48,8 @@ pub(super) fn resolve(
         }
         None => {
             typed.none_under(CLIENT, number::CLIENT_ONLY)?;
-            Ok(Command::Server(server(args, &typed)?, output, process))
+            let limits = process.limits.of_options();
+            Ok(Command::Server(server(args, limits, &typed)?, output, process))
         }
     }
 }
@@ -77,6 +82,8 @@ fn client(host: &str, args: Args, typed: &Typed<'_>) -> Result<ClientConfig, Pro
     config.bind_device = bind_device.or(host_device);
     config.client_port = common.cport;
     config.connect_timeout = client.connect_timeout;
+    config.answer_timeout = Some(client.answer_timeout.unwrap_or(DEFAULT_ANSWER_TIMEOUT))
+        .filter(|timeout| !timeout.is_zero());
     config.receive_timeout = common.rcv_timeout;
     config.send_timeout = common.snd_timeout.filter(|timeout| !timeout.is_zero());
     config.control_keep_alive = common.cntl_ka.unwrap_or(KeepAlive::PROMPT);
@@ -121,15 +128,36 @@ fn client(host: &str, args: Args, typed: &Typed<'_>) -> Result<ClientConfig, Pro
     Ok(config)
 }
 
-fn server(args: Args, typed: &Typed<'_>) -> Result<ServerConfig, Problem> {
+/// The limits that options set, and the file with the others.
+fn limits_of_server(server: &ServerArgs, typed: &Typed<'_>) -> Result<LimitsConfig, Problem> {
+    if server.exclusive && server.max_tests.is_some_and(|tests| tests > 1) {
+        return Err(typed.problem_in_words(&["exclusive", "max_tests"], "only one of them can be"));
+    }
+    if server.one_off && server.queue.is_some_and(|queue| queue.clients > 0) {
+        return Err(typed.problem_in_words(&["one_off", "queue"], "only one of them can be"));
+    }
+    let options = LimitChoices {
+        bitrate: server.server_bitrate_limit,
+        duration: server.server_max_duration,
+        bytes: server.max_test_bytes,
+        streams: server.max_streams,
+        server_bitrate: server.max_bitrate,
+        exclusive: server.exclusive.then_some(true),
+        tests: server.max_tests,
+        tests_per_address: server.max_tests_per_address,
+        queue: server.queue,
+        ..LimitChoices::default()
+    };
+    Ok(LimitsConfig::new(options, server.policy.clone()))
+}
+
+fn server(args: Args, limits: ServerLimits, typed: &Typed<'_>) -> Result<ServerConfig, Problem> {
     let Args { common, server, .. } = args;
     if common.affinity.is_some_and(|affinity| affinity.server.is_some()) {
         return Err(typed.problem(&["affinity"], number::CLIENT_ONLY));
     }
     let login = login(&common, &server, typed)?;
     let (bind, bind_device) = bind(&common, typed)?;
-    let limit = server.server_bitrate_limit;
-    let duration = server.server_max_duration.filter(|secs| *secs > 0);
     Ok(ServerConfig {
         port: common.port.unwrap_or(DEFAULT_PORT),
         family: family(&common),
@@ -143,11 +171,7 @@ fn server(args: Args, typed: &Typed<'_>) -> Result<ServerConfig, Problem> {
         control_keep_alive: common.cntl_ka.unwrap_or(KeepAlive::PROMPT),
         affinity: common.affinity.map(|affinity| affinity.own),
         file: common.file,
-        limits: ServerLimits {
-            bitrate: limit.and_then(|limit| limit.bitrate),
-            bitrate_span: limit.and_then(|limit| limit.span).unwrap_or(DEFAULT_BITRATE_SPAN),
-            duration: duration.map(|secs| Duration::from_secs(secs.into())),
-        },
+        limits,
         login,
         sctp_bind: common.xbind,
         udp_anywhere: server.udp_anywhere,

@@ -30,12 +30,21 @@ pub(super) struct Rate {
 }
 
 /// What `--server-bitrate-limit` allows.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BitrateLimit {
     /// None is no limit.
     pub(super) bitrate: Option<BitsPerSec>,
     /// Zero is the whole test; none is the default.
     pub(super) span: Option<Duration>,
+}
+
+/// What `--queue` allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Queue {
+    /// Clients that wait.
+    pub(super) clients: u32,
+    /// How long at most; none is the default.
+    pub(super) time: Option<Duration>,
 }
 
 /// CPUs that `-A` chooses.
@@ -139,6 +148,41 @@ pub(super) fn bitrate_limit(text: &str) -> Result<BitrateLimit, String> {
     let wrong = || format!("{} (0, or 0.1 to 60 seconds)", iperf3_text(number::LIMIT_SPAN));
     let span = span.map(|text| seconds(text).ok_or_else(wrong)).transpose()?;
     Ok(BitrateLimit { bitrate: not_zero(fq_rate(rate)?), span })
+}
+
+pub(super) fn tests(text: &str) -> Result<u32, String> {
+    whole(text, 1, MAX_TESTS).ok_or_else(|| format!("must be 1 to {MAX_TESTS} tests"))
+}
+
+/// Zero stands for any number.
+pub(super) fn tests_or_any(text: &str) -> Result<u32, String> {
+    whole(text, 0, MAX_TESTS).ok_or_else(|| format!("must be 0 to {MAX_TESTS} tests"))
+}
+
+/// Zero stands for any number.
+pub(super) fn tests_an_hour(text: &str) -> Result<u32, String> {
+    let tests = whole(text, 0, MAX_HOURLY_TESTS);
+    tests.ok_or_else(|| format!("must be 0 to {MAX_HOURLY_TESTS} tests"))
+}
+
+pub(super) fn streams_in_all(text: &str) -> Result<u32, String> {
+    let streams = whole(text, 1, MAX_STREAMS_IN_ALL);
+    streams.ok_or_else(|| format!("must be 1 to {MAX_STREAMS_IN_ALL} streams"))
+}
+
+pub(super) fn queue(text: &str) -> Result<Queue, String> {
+    let (clients, time) = before_slash(text);
+    let wrong =
+        || format!("must be 0 to {MAX_QUEUE} clients, or CLIENTS/SECONDS with 1 to {MAX_SECONDS}");
+    let clients = whole(clients, 0, MAX_QUEUE).ok_or_else(wrong)?;
+    let secs = time.map(|text| whole(text, 1, MAX_SECONDS).ok_or_else(wrong)).transpose()?;
+    Ok(Queue { clients, time: secs.map(|secs| Duration::from_secs(secs.into())) })
+}
+
+/// Zero stands for no limit.
+pub(super) fn answer_timeout(text: &str) -> Result<Duration, String> {
+    let secs = whole(text, 0, MAX_SECONDS).map(|secs| Duration::from_secs(secs.into()));
+    secs.ok_or_else(|| format!("must be 0 to {MAX_SECONDS} seconds"))
 }
 
 pub(super) fn fq_rate(text: &str) -> Result<BitsPerSec, String> {
@@ -328,3 +372,8 @@ const MAX_KEEP_ALIVE: u32 = 32_767;
 const MAX_DEBUG_LEVEL: u32 = 4;
 /// The field of the protocol has 16 bits.
 const MAX_SCTP_STREAMS: u64 = u16::MAX as u64;
+/// Far more than a host serves at once.
+const MAX_TESTS: u32 = 10_000;
+const MAX_HOURLY_TESTS: u32 = 1_000_000;
+const MAX_STREAMS_IN_ALL: u32 = 100_000;
+const MAX_QUEUE: u32 = 1000;

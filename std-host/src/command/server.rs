@@ -3,13 +3,14 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use linerate::auth::Guest;
-use linerate::cli::{OutputConfig, ProcessConfig};
+use linerate::cli::{LimitsConfig, OutputConfig, ProcessConfig};
 use linerate::config::ServerConfig;
 use linerate::error::{Error, ExitCode};
+use linerate::limits::LiveLimits;
 use linerate::observe::{Cancel, DebugLog, Detail, Observer};
 use linerate::process::{Detached, PidFile, Readiness, detach};
 use linerate::report::log::{LogLine, TestLog};
@@ -29,7 +30,7 @@ use super::{block_on, open_console, signals, supervise, tell_failure};
 
 /// Serves until it is told to stop, or for one test.
 pub(crate) fn server(
-    config: ServerConfig,
+    mut config: ServerConfig,
     output: OutputConfig,
     process: ProcessConfig,
 ) -> ExitCode {
@@ -38,9 +39,19 @@ pub(crate) fn server(
         Err(code) => return code,
     };
     config.affinity.into_iter().for_each(run_on_cpu);
-    let served = leave(process.daemon).and_then(|readiness| {
+    let limits = process.limits.load();
+    let served = limits.and_then(|limits| {
+        config.limits = limits;
+        let readiness = leave(process.daemon)?;
         let pid_file = process.pidfile.map(PidFile::create).transpose()?.map(Arc::new);
-        block_on(serve(config, output.clone(), console.clone(), pid_file, readiness))
+        block_on(serve(
+            config,
+            process.limits,
+            output.clone(),
+            console.clone(),
+            pid_file,
+            readiness,
+        ))
     });
     match served {
         Ok(()) => ExitCode::Success,
@@ -69,15 +80,19 @@ fn leave(is_daemon: bool) -> Result<Option<Readiness>, Error> {
 
 async fn serve(
     config: ServerConfig,
+    limits: LimitsConfig,
     output: OutputConfig,
     console: Arc<Console>,
     pid_file: Option<Arc<PidFile>>,
     readiness: Option<Readiness>,
 ) -> Result<(), Error> {
     let cancel = Cancel::new();
-    signals::listen(&cancel, ExitCode::Success, pid_file, None);
+    let live = Arc::new(OnceLock::new());
+    let reread = reread(limits, live.clone(), &output, &console);
+    signals::listen(&cancel, ExitCode::Success, pid_file, reread);
     let one_off = config.one_off;
     let server = Server::bind(config).await?;
+    let _the_first = live.set(server.limits());
     let journal = Journal::open(&output, readiness.is_some(), &console);
     readiness.map(Readiness::tell).transpose()?;
     let log = Arc::new(Log {
@@ -114,6 +129,27 @@ async fn serve(
     let why = cancel.is_cancelled().then(|| cancel.error().to_string());
     log.write(|| LogLine::new("stop").with("reason", why));
     Ok(())
+}
+
+/// Reads the policy file again, where there is one. One that cannot be used changes nothing.
+fn reread(
+    limits: LimitsConfig,
+    live: Arc<OnceLock<LiveLimits>>,
+    output: &OutputConfig,
+    console: &Arc<Console>,
+) -> Option<signals::Reread> {
+    let file = limits.policy()?.display().to_string();
+    let (output, console) = (output.clone(), console.clone());
+    Some(Box::new(move || match (limits.load(), live.get()) {
+        (Ok(limits), Some(live)) => {
+            live.set(limits);
+            let program = &output.program;
+            console.complain(&format!("{program}: --policy {file}: read again, for later tests"));
+        }
+        // The server begins with what it is about to read.
+        (Ok(_), None) => {}
+        (Err(error), _) => console.complain(&error_line(&output.program, &error, End::Server)),
+    }))
 }
 
 /// What all tests print through.
@@ -193,6 +229,13 @@ impl ObserveTests for Tests {
                 let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
                 self.0.complain(&format!("{program}: {ip} was turned away: {why}"));
             }
+        }
+    }
+
+    fn waits(&self, peer: SocketAddr, place: usize) {
+        if self.0.output.verbose {
+            let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
+            self.0.complain(&format!("{program}: {ip} waits for its turn, {place} in the queue"));
         }
     }
 

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use linerate_core::protocol::frame::SERVER_OUTPUT_LIMIT;
 use linerate_core::report::Span;
 use linerate_core::session::{
-    Action, Command, Ending, Event, Exchange, Phase, Session, SessionError, StreamEvent,
+    Action, Command, Denial, Ending, Event, Exchange, Phase, Session, SessionError, StreamEvent,
 };
 use linerate_core::stats::{CpuTimes, Sample};
 use linerate_core::test::{End, MAX_PARALLEL, StreamId};
@@ -108,9 +108,19 @@ pub(crate) trait Backend {
         None
     }
 
-    /// Other tests that run on this end.
+    /// Server: other tests that ran on this end since this was asked last.
     fn concurrent_tests(&self) -> u32 {
         0
+    }
+
+    /// Server: the same, of the whole test so far.
+    fn concurrent_tests_in_all(&self) -> u32 {
+        0
+    }
+
+    /// Server: what the test moves is noted; it may be too much together with others.
+    fn weigh(&self, _bits_per_second: u64) -> Option<Denial> {
+        None
     }
 }
 
@@ -136,6 +146,8 @@ pub(crate) struct Driver<'a, B: Backend> {
     observer: &'a mut dyn Observer,
     debug: Option<DebugLog>,
     collects_output: bool,
+    /// What this end does not allow any more.
+    denied: Option<Denial>,
     /// This end's fault, which the session knows only as a failed stream.
     local_error: Option<Error>,
     /// What broke the last stream that broke.
@@ -172,6 +184,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             observer,
             debug,
             collects_output: false,
+            denied: None,
             local_error: None,
             lost_by: None,
             control_lost_by: None,
@@ -224,6 +237,8 @@ impl<'a, B: Backend> Driver<'a, B> {
             }
             if let Some((now, samples, cpu)) = self.samples.pop_front() {
                 self.session.handle_samples(now, &samples, cpu);
+            } else if let Some(denial) = self.denied.take() {
+                self.session.handle_denied(denial);
             } else if std::mem::take(&mut self.collects_output) {
                 self.collect_output();
             } else {
@@ -239,6 +254,9 @@ impl<'a, B: Backend> Driver<'a, B> {
             Action::Greet(id) => self.backend.greet(id, &self.session),
             Action::Prepare => self.backend.prepare(&self.session),
             Action::StartStreams => self.start_streams(),
+            Action::Weigh { bits_per_second } => {
+                self.denied = self.backend.weigh(bits_per_second);
+            }
             Action::Sample => {
                 let samples = self.streams.as_ref().map(Streams::sample).unwrap_or_default();
                 self.samples.push_back((self.clock.now(), samples, sys::cpu_times()));
@@ -317,9 +335,11 @@ impl<'a, B: Backend> Driver<'a, B> {
             Event::Interval { span, omitted } => self.on_interval(span, omitted),
             Event::OmitEnded => self.tell(Progress::OmitEnded),
             Event::Measured => {
+                self.session.handle_concurrent_tests(self.backend.concurrent_tests_in_all());
                 let end = self.records.end(&self.session, None, None);
                 self.tell(Progress::Measured(end));
             }
+            Event::StillUnanswered => self.tell(Progress::Warning(Warning::Unanswered)),
             Event::Finished(ending) => self.on_finished(ending, cancel),
         }
     }
@@ -346,6 +366,11 @@ impl<'a, B: Backend> Driver<'a, B> {
         let output = self.connection.take_server_output();
         let output = output.filter(|_| self.session.settings().server_output);
         let end = self.records.end(&self.session, output, error);
+        // A server's lines are numbered where tests ran beside each other.
+        if end.concurrent_tests > 0 && self.records.connection.end == End::Client {
+            let count = end.concurrent_tests;
+            self.tell(Progress::Warning(Warning::ConcurrentTests { count }));
+        }
         self.tell(Progress::Ended(end));
     }
 

@@ -145,6 +145,10 @@ impl Records {
                 .and_then(|remote| remote.congestion.as_ref())
                 .map(|name| name.as_str().to_owned()),
             file: self.file.as_ref().map(DataFile::record),
+            concurrent_tests: match self.connection.end {
+                End::Server => session.concurrent_tests(),
+                End::Client => remote.and_then(|remote| remote.concurrent_tests).unwrap_or(0),
+            },
             server_output,
             error,
         })

@@ -61,6 +61,16 @@ pub fn warning_text(warning: &Warning) -> String {
         Warning::Unsupported { option, reason } => {
             format!("{option} has no effect here: {reason}")
         }
+        Warning::Unanswered => "the server took the connection and has not answered yet: it may \
+            have a queue, where one's turn comes without a word, or be no iperf3; --answer-timeout \
+            says how long to wait"
+            .into(),
+        Warning::ConcurrentTests { count: 1 } => {
+            "another test ran on the server beside this one".into()
+        }
+        Warning::ConcurrentTests { count } => {
+            format!("up to {count} other tests ran on the server beside this one")
+        }
         Warning::StreamLost { id, reason: None } => {
             format!("stream {} broke, the others go on", id.number())
         }
@@ -231,6 +241,9 @@ mod tests {
                 Warning::Unsupported { option: "-Z", reason: "no sendfile".into() },
                 &["-Z", "no sendfile"],
             ),
+            (Warning::Unanswered, &["has not answered", "queue", "--answer-timeout"]),
+            (Warning::ConcurrentTests { count: 1 }, &["another test"]),
+            (Warning::ConcurrentTests { count: 7 }, &["7 other tests"]),
             (Warning::StreamLost { id: StreamId::from_index(1), reason: None }, &["stream 3"]),
             (
                 Warning::StreamLost { id: StreamId::from_index(0), reason: Some("reset".into()) },

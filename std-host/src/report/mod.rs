@@ -143,6 +143,8 @@ pub struct TestEnd {
     pub remote_congestion: Option<String>,
     /// The file that this end sent or stored (`-F`).
     pub file: Option<DiskFile>,
+    /// Most other tests that ran at a time on the server beside this one, as far as this end knows.
+    pub concurrent_tests: u32,
     /// The server's own output, if the client asked for it and it came.
     pub server_output: Option<ServerOutput>,
     /// Why the test did not run to its end; none if it did.
@@ -161,6 +163,7 @@ impl TestEnd {
             local_congestion: None,
             remote_congestion: None,
             file: None,
+            concurrent_tests: 0,
             server_output: None,
             error: Some(error),
         }
@@ -217,6 +220,13 @@ pub enum Warning {
         option: &'static str,
         /// What is missing.
         reason: String,
+    },
+    /// The server took the connection and has said nothing for a while.
+    Unanswered,
+    /// Other tests ran on the server beside this one.
+    ConcurrentTests {
+        /// Most of them at a time.
+        count: u32,
     },
     /// A data stream broke; the others go on.
     StreamLost {

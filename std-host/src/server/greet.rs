@@ -50,6 +50,11 @@ impl Greetings {
         oldest.map(|waiting| waiting.since + PATIENCE)
     }
 
+    /// Whether half of all places are taken.
+    pub(super) fn are_many(&self) -> bool {
+        self.oldest.len() >= MOST / 2
+    }
+
     /// Waits for the cookie of a fresh connection. Returns the peer that had to give way to it.
     pub(super) fn begin(&mut self, stream: TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
         let displaced = if self.oldest.len() >= MOST { self.oldest.pop_front() } else { None };

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use linerate_core::protocol::code::{ServerError, error_number};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::session::{
-    Admission, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
+    Admission, Denial, Server as ServerExchange, ServerConfig as SessionConfig, ServerSession,
 };
 use linerate_core::test::{End, Protocol, TestSettings};
 use linerate_core::time::Instant;
@@ -19,8 +19,8 @@ use tokio::task::AbortHandle;
 
 use super::input::Input;
 use super::policy::session_config;
-use super::table::Place;
-use super::{ObserveTests, Shared};
+use super::table::{Place, Promise};
+use super::{NO_LOGIN, ObserveTests, Shared};
 use crate::auth::Guest;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
@@ -39,22 +39,32 @@ pub(super) struct Visitor {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
     pub(super) cookie: Cookie,
-    pub(super) test_number: u64,
+}
+
+/// A client that is asked for its test.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) visitor: Visitor,
+    /// The number of its test.
+    pub(super) number: u64,
+    /// The place that was kept for it, where there is a queue.
+    pub(super) promise: Option<Promise>,
 }
 
 /// Runs the test; tells whether it was accepted.
 pub(super) async fn host(
-    visitor: Visitor,
+    test: Arrived,
     config: &ServerConfig,
     shared: &Arc<Shared>,
     tests: &dyn ObserveTests,
     observer: &mut dyn Observer,
     cancel: &Cancel,
 ) -> bool {
-    let Visitor { stream, peer, cookie, test_number } = visitor;
+    let Arrived { visitor, number: test_number, promise } = test;
+    let Visitor { stream, peer, cookie } = visitor;
     control::prepare(&stream, shared.control.keep_alive, shared.control.send_timeout);
     let clock = Clock::new();
-    let session = begin(clock.now(), session_config(config));
+    let session = begin(clock.now(), session_config(config, &shared.limits.get()));
     let connection = Connection {
         end: End::Server,
         test_number,
@@ -79,7 +89,8 @@ pub(super) async fn host(
         guest: None,
         sender,
         options: None,
-        place: None,
+        promise,
+        place: Err(Denial::Closing),
         waiting: None,
         connected: Vec::new(),
         file: None,
@@ -107,7 +118,10 @@ struct Host<'a> {
     guest: Option<Guest>,
     sender: mpsc::UnboundedSender<Input>,
     options: Option<SocketOptions>,
-    place: Option<Place>,
+    /// The place that was kept for this test until it takes one.
+    promise: Option<Promise>,
+    /// Its place, or why it has none.
+    place: Result<Place, Denial>,
     /// The task that checks the login, or takes UDP greetings.
     waiting: Option<AbortHandle>,
     /// The streams with an order that have come while others are missing, each with its order.
@@ -139,12 +153,11 @@ impl Host<'_> {
             return;
         }
         let is_stream = settings.protocol.is_stream();
-        self.place = {
-            let streams = is_stream.then(|| (self.sender.clone(), settings.stream_count()));
-            self.shared.table.enter(self.cookie, streams)
-        };
+        let streams = is_stream.then(|| self.sender.clone());
+        let (promise, client) = (self.promise.take(), self.peer.ip());
+        self.place = self.shared.table.enter(self.cookie, client, settings, promise, streams);
         self.options = Some(options.clone());
-        if is_stream || self.place.is_none() {
+        if is_stream || self.place.is_err() {
             // The test's own receiver lives as long as the test.
             let _ = self.sender.send(Input::Prepared);
             return;
@@ -219,6 +232,12 @@ impl Backend for Host<'_> {
     /// Before a login has been checked the test takes no place, which others could need.
     fn prepare(&mut self, session: &TestSession<Self>) {
         if self.shared.gate.is_none() {
+            if self.shared.limits.get().require_login {
+                // Required since the limits were read again, by a server that began without keys.
+                let told = ServerError::new(error_number::AUTH);
+                let _ = self.sender.send(Input::Unfit(told, Error::Usage(NO_LOGIN.into())));
+                return;
+            }
             return self.make_room(session);
         }
         let (shared, sender, peer) = (self.shared.clone(), self.sender.clone(), self.peer.ip());
@@ -241,9 +260,12 @@ impl Backend for Host<'_> {
     ) -> Result<(), Error> {
         match (input, &self.options) {
             (Input::Prepared, _) => {
-                *self.was_accepted = self.place.is_some();
-                let accept = self.place.as_ref().map(|_| Admission::Accept);
-                session.handle_prepared(now, accept.unwrap_or(Admission::Busy));
+                *self.was_accepted = self.place.is_ok();
+                let admission = match &self.place {
+                    Ok(_) => Admission::Accept,
+                    Err(denial) => Admission::NotAllowed(*denial),
+                };
+                session.handle_prepared(now, admission);
             }
             (Input::Unfit(told, error), _) => {
                 session.handle_prepared(now, Admission::Deny(told));
@@ -293,13 +315,13 @@ impl Backend for Host<'_> {
     }
 
     fn on_started(&mut self) {
-        if let Some(place) = &self.place {
+        if let Ok(place) = &self.place {
             place.set_running();
         }
     }
 
     fn on_over(&mut self) {
-        if let Some(place) = &self.place {
+        if let Ok(place) = &self.place {
             place.set_over();
         }
     }
@@ -313,7 +335,15 @@ impl Backend for Host<'_> {
     }
 
     fn concurrent_tests(&self) -> u32 {
-        self.place.as_ref().map_or(0, Place::others_running)
+        self.place.as_ref().map_or(0, Place::beside_lately)
+    }
+
+    fn concurrent_tests_in_all(&self) -> u32 {
+        self.place.as_ref().map_or(0, Place::beside)
+    }
+
+    fn weigh(&self, bits_per_second: u64) -> Option<Denial> {
+        self.place.as_ref().ok()?.weigh(bits_per_second)
     }
 }
 

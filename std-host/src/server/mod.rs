@@ -2,20 +2,25 @@
 //! its own, so that nobody waits for a silent one; each test is a task of its own with a session of
 //! its own, and they share nothing but the table that finds a test by its cookie.
 
+mod books;
 mod greet;
 mod host;
 mod input;
 mod policy;
+mod queue;
 mod table;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use linerate_core::accept::Admission;
 use linerate_core::protocol::code::ControlCode;
+use linerate_core::protocol::explanation::explanation_frame;
+use linerate_core::session::Denial;
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
@@ -25,14 +30,16 @@ use tokio::time::Instant;
 use crate::auth::Gate;
 use crate::config::{Family, KeepAlive, ServerConfig};
 use crate::connect::{of_family, resolve};
+use crate::control;
 use crate::device;
 use crate::error::Error;
+use crate::limits::LiveLimits;
 use crate::observe::{Cancel, Observer};
 use crate::stream::{Guests, Listen, OwnOptions, SctpDoor, UdpDoor, require_cpu};
 use crate::sys;
 use greet::{Greeted, Greetings};
-use host::{Visitor, host};
-use table::Table;
+use host::{Arrived, Visitor, host};
+use table::{Table, Welcome};
 
 /// A server whose port is open.
 #[derive(Debug)]
@@ -63,6 +70,9 @@ impl ServerHandle {
 #[derive(Debug)]
 struct Shared {
     table: Table,
+    limits: LiveLimits,
+    /// Tests so far.
+    count: AtomicU64,
     udp: UdpDoor,
     sctp: SctpDoor,
     /// What this server wants of all its data sockets.
@@ -91,6 +101,9 @@ pub trait ObserveTests: Send + Sync {
     /// A connection was turned away before it became a test: whose, and why.
     fn turned_away(&self, _peer: SocketAddr, _why: &str) {}
 
+    /// A client waits for its turn, at this place of the queue, from one.
+    fn waits(&self, _peer: SocketAddr, _place: usize) {}
+
     /// The system gives the server no more connections for now.
     fn cannot_accept(&self, _error: &std::io::Error) {}
 }
@@ -108,6 +121,9 @@ impl Server {
             require_cpu(cpu)?;
         }
         let gate = config.login.as_ref().map(Gate::open).transpose()?;
+        if config.limits.require_login && gate.is_none() {
+            return Err(Error::Usage(NO_LOGIN.into()));
+        }
         let listen = listen_address(&config).await?;
         let failed = |error| {
             let what = match &config.bind {
@@ -131,7 +147,8 @@ impl Server {
         let also = sctp_addresses(&config).await?;
         let (sender, of_sctp) = mpsc::channel(1);
         let sctp = SctpDoor::new(listen, config.bind_device.clone(), also, sender);
-        let table = Table::new(if config.one_off { 1 } else { MOST_TESTS });
+        let limits = LiveLimits::new(config.limits.clone());
+        let table = Table::new(limits.clone(), config.one_off);
         let own = OwnOptions {
             device: config.bind_device.clone(),
             send_timeout: config.send_timeout,
@@ -142,7 +159,9 @@ impl Server {
             send_timeout: config.send_timeout,
         };
         let (file, affinity) = (config.file.clone(), config.affinity);
-        let shared = Arc::new(Shared { table, udp, sctp, own, control, file, affinity, gate });
+        let count = AtomicU64::new(0);
+        let shared = Shared { table, limits, count, udp, sctp, own, control, file, affinity, gate };
+        let shared = Arc::new(shared);
         let (asker, asks) = mpsc::channel(MOST_ASKS);
         let handle = ServerHandle(asker);
         Ok(Self { config, listener, of_sctp, asks, handle, shared })
@@ -158,6 +177,11 @@ impl Server {
         self.listener.local_addr().map_or(self.config.port, |address| address.port())
     }
 
+    /// Its limits, which can be replaced while it runs.
+    pub fn limits(&self) -> LiveLimits {
+        self.shared.limits.clone()
+    }
+
     /// Serves tests until `cancel`, or until the first accepted test is over if that is all it is
     /// to serve; then also until the idle time-out if no test comes, to which failed attempts are
     /// none. Running tests are ended with a summary and their clients told.
@@ -169,7 +193,7 @@ impl Server {
         let idle_at = idle_timeout.map(|timeout| Instant::now() + timeout);
         let config = Arc::new(config);
         let running = JoinSet::new();
-        let mut hosted = Hosted { config, shared, tests, running, is_closing: false, count: 0 };
+        let mut hosted = Hosted { config, shared, tests, running, is_closing: false };
         loop {
             if hosted.is_closing && hosted.running.is_empty() {
                 return;
@@ -177,6 +201,10 @@ impl Server {
             let room_at = greetings.room_at();
             tokio::select! {
                 accepted = accept(&listener, &mut of_sctp, room_at) => match accepted {
+                    // Of many silent connections, those that have nothing to hope for go first.
+                    Ok((_, peer)) if greetings.are_many() && !hosted.is_let_in(peer) => {
+                        hosted.tests.turned_away(peer, &Denial::Network.to_string());
+                    }
                     Ok((stream, peer)) => {
                         if let Some(peer) = greetings.begin(stream, peer) {
                             hosted.tests.turned_away(peer, "too many silent connections");
@@ -221,36 +249,81 @@ struct Hosted {
     running: JoinSet<bool>,
     /// Its patience is over: who is being set up may still become the test, nobody else.
     is_closing: bool,
-    count: u64,
 }
 
 impl Hosted {
+    fn is_let_in(&self, peer: SocketAddr) -> bool {
+        self.shared.limits.get().networks.admit(peer.ip())
+    }
+
     /// Brings a connection that said its cookie where it belongs.
     fn take_in(&mut self, greeted: Greeted, peer: SocketAddr, cancel: &Cancel) {
         let Greeted { stream, cookie, order } = greeted;
         match self.shared.table.admission(&cookie) {
+            _ if !self.is_let_in(peer) => self.turn_away(&stream, peer, Denial::Network),
             Admission::Stream => self.shared.table.hand_over(&cookie, stream, order),
             Admission::Late => refuse(&stream),
-            Admission::Control if self.is_closing => refuse(&stream),
-            Admission::Control if self.shared.table.is_full() => {
-                refuse(&stream);
-                self.tests.turned_away(peer, "all places for tests are taken");
-            }
-            Admission::Control if self.running.len() >= MOST_CLIENTS => {
-                refuse(&stream);
-                self.tests.turned_away(peer, "too many clients have not said what to test");
-            }
-            Admission::Control => {
-                self.count += 1;
-                let visitor = Visitor { stream, peer, cookie, test_number: self.count };
-                let (shared, tests) = (self.shared.clone(), self.tests.clone());
-                let (config, cancel) = (self.config.clone(), cancel.clone());
-                self.running.spawn(async move {
-                    let mut observer = tests.observe(visitor.test_number);
-                    host(visitor, &config, &shared, &*tests, observer.as_mut(), &cancel).await
-                });
-            }
+            Admission::Control => match self.welcome(peer) {
+                Ok(welcome) => {
+                    let visitor = Visitor { stream, peer, cookie };
+                    self.begin(visitor, welcome, cancel.clone());
+                }
+                Err(denial) => self.turn_away(&stream, peer, denial),
+            },
         }
+    }
+
+    fn welcome(&self, peer: SocketAddr) -> Result<Welcome, Denial> {
+        if self.is_closing {
+            return Err(Denial::Closing);
+        }
+        let welcome = self.shared.table.welcome(peer.ip())?;
+        // With those whose parameters have not come yet.
+        let most = 2 * self.shared.limits.get().tests.max(FEWEST_CLIENTS);
+        let is_crowd = self.running.len() >= most as usize;
+        if is_crowd && matches!(welcome, Welcome::Now(None)) {
+            return Err(Denial::Clients { limit: most });
+        }
+        Ok(welcome)
+    }
+
+    /// Runs a client's test, once it is its turn.
+    fn begin(&mut self, visitor: Visitor, welcome: Welcome, cancel: Cancel) {
+        let (shared, tests) = (self.shared.clone(), self.tests.clone());
+        let config = self.config.clone();
+        self.running.spawn(async move {
+            let promise = match welcome {
+                Welcome::Now(promise) => promise,
+                Welcome::Later(waiting) => {
+                    let limit = shared.limits.get().queue_time;
+                    control::prepare(
+                        &visitor.stream,
+                        shared.control.keep_alive,
+                        shared.control.send_timeout,
+                    );
+                    tests.waits(visitor.peer, waiting.place());
+                    match queue::wait(&visitor.stream, waiting, limit, &cancel).await {
+                        Ok(promise) => Some(promise),
+                        Err(why) => {
+                            if let queue::Left::Refused(denial) = why {
+                                explain(&visitor.stream, denial);
+                            }
+                            tests.turned_away(visitor.peer, &why.to_string());
+                            return false;
+                        }
+                    }
+                }
+            };
+            let number = 1 + shared.count.fetch_add(1, Ordering::Relaxed);
+            let mut observer = tests.observe(number);
+            let test = Arrived { visitor, number, promise };
+            host(test, &config, &shared, &*tests, observer.as_mut(), &cancel).await
+        });
+    }
+
+    fn turn_away(&self, stream: &TcpStream, peer: SocketAddr, denial: Denial) {
+        explain(stream, denial);
+        self.tests.turned_away(peer, &denial.to_string());
     }
 }
 
@@ -320,12 +393,19 @@ fn refuse(stream: &TcpStream) {
     let _ = stream.try_write(&[ControlCode::AccessDenied.byte()]);
 }
 
+/// The same, and why, for a client that can read it.
+fn explain(stream: &TcpStream, denial: Denial) {
+    let mut bytes = vec![ControlCode::AccessDenied.byte()];
+    bytes.extend_from_slice(&explanation_frame(&denial));
+    let _ = stream.try_write(&bytes);
+}
+
 /// iperf3's words for a port that cannot be opened.
 const LISTEN: &str = "unable to start listener for connections";
-/// Tests at once.
-const MOST_TESTS: usize = 256;
-/// Clients at once, with those whose parameters have not come yet.
-const MOST_CLIENTS: usize = 2 * MOST_TESTS;
+const NO_LOGIN: &str = "require-login: needs --rsa-private-key-path and --authorized-users-path";
+/// As many tests as clients are counted for, at least: so many may ask for a test at once, and as many
+/// run.
+const FEWEST_CLIENTS: u32 = 256;
 /// What may be asked of the server before it has answered.
 const MOST_ASKS: usize = 8;
 const BACKLOG: i32 = 1024;

@@ -2,6 +2,9 @@
 //! bytes alone, never on how they were cut.
 
 use linerate_core::protocol::code::{ControlCode, ServerError};
+use linerate_core::protocol::explanation::{
+    EXPLANATION_LIMIT, ExplanationReader, OutgoingExplanation, explanation_frame,
+};
 use linerate_core::protocol::extension::{ExtensionReader, Offer, OutgoingExtension};
 use linerate_core::protocol::frame::{
     Document, EXTENSION_LIMIT, FrameReader, LENGTH_BYTES, PARAMETERS_LIMIT, RESULTS_LIMIT,
@@ -22,8 +25,10 @@ pub fn frames(data: &[u8]) {
     for body in &whole.bodies {
         assert!((1..=limit as usize).contains(&body.len()), "a length out of its limit");
         extension(body);
+        explanation(body);
     }
     extension(bytes);
+    explanation(bytes);
     codes(bytes);
 }
 
@@ -100,6 +105,24 @@ fn extension(body: &[u8]) {
         let agreed = offer.accept(Offer::OWN).expect("every version from 1 has one in common");
         assert!(agreed.version <= offer.version && offer.features.contains(agreed.features));
     }
+}
+
+/// Reads a server's words to its refusal: any bytes are some, bounded and harmless, and survive the
+/// wire once they are.
+fn explanation(body: &[u8]) {
+    if body.is_empty() {
+        return;
+    }
+    let read = |body: &[u8], chunks| {
+        let mut reader = ExplanationReader::new();
+        fed(&mut reader, body, chunks).expect("any bytes will do");
+        reader.finish()
+    };
+    let [whole, others @ ..] = Chunks::of(body).map(|chunks| read(body, chunks));
+    assert!(others.iter().all(|other| *other == whole), "{whole:?} differs from {others:?}");
+    assert!(whole.len() <= EXPLANATION_LIMIT as usize && !whole.contains(char::is_control));
+    assert_eq!(read(&written(&OutgoingExplanation(&whole), b""), Chunks::Whole), whole);
+    assert_eq!(explanation_frame(&whole)[LENGTH_BYTES..], *whole.as_bytes());
 }
 
 fn codes(bytes: &[u8]) {

@@ -101,6 +101,7 @@ fn check_again(received: &ReceivedResults<N>, output: &Output) {
         congestion: received.congestion.as_deref(),
         stream_count: received.streams.len(),
         stream: |index: usize| received.streams[index],
+        concurrent_tests: received.concurrent_tests,
         server_output_bytes: (!member.is_empty()).then_some(member.len() as u32),
     };
     let (again, came) = read(&written(&outgoing, &member), Chunks::Whole);

@@ -45,7 +45,11 @@ impl Log {
                 self.intervals.push(Interval { span, omitted, streams: streams.collect() });
             }
             Event::Finished(ending) => self.finished = Some((now, ending)),
-            Event::Agreed | Event::Started | Event::OmitEnded | Event::Measured => {}
+            Event::StillUnanswered
+            | Event::Agreed
+            | Event::Started
+            | Event::OmitEnded
+            | Event::Measured => {}
         }
     }
 

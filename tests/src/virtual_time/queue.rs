@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use linerate_core::session::StreamEvent;
+use linerate_core::session::{Denial, StreamEvent};
 use linerate_core::test::End;
 use linerate_core::time::Instant;
 
@@ -58,6 +58,8 @@ pub(super) enum Occurrence {
     Samples(End),
     /// The server has its output together.
     Output,
+    /// The server's adapter ends the test.
+    Denied(Denial),
     /// An end's control connection takes bytes again.
     Unblocked(End),
     /// A fault strikes.

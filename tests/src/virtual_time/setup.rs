@@ -45,6 +45,8 @@ pub struct Setup {
     pub sample_delay_ns: u64,
     /// The server's answer to the test.
     pub admission: Admission,
+    /// What other tests of the server move.
+    pub others_bits_per_second: u64,
     /// The stream that cannot be opened, by order of creation.
     pub failing_stream: Option<usize>,
     /// The member of the results that carries the server's output.
@@ -72,6 +74,7 @@ impl Setup {
             window_bytes: 1 << 18,
             sample_delay_ns: 0,
             admission: Admission::Accept,
+            others_bits_per_second: 0,
             failing_stream: None,
             server_output: None,
             seed: 0,

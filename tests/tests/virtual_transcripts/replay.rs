@@ -130,6 +130,7 @@ impl<P: Player> Replay<P> {
                 ];
                 self.session.handle_samples(now, &samples, CpuTimes::default());
             }
+            Action::Weigh { .. } => {}
             Action::CollectOutput => {
                 let bytes = self.output.as_ref().map(|output| output.len() as u32);
                 self.session.announce_output(now, bytes);

@@ -19,6 +19,8 @@ pub struct ReceivedResults<const N: usize> {
     /// The congestion control in use at its end, where it says so and the name is no longer than a
     /// system's.
     pub congestion: Option<heapless::String<16>>,
+    /// Server: other tests that ran on it beside this one, where it says so.
+    pub concurrent_tests: Option<u32>,
     /// Its streams, in the order they came.
     pub streams: heapless::Vec<ResultsStream, N>,
 }
@@ -62,6 +64,7 @@ impl<const N: usize> ResultsReader<N> {
             congestion: congestion
                 .filter(|name| !name.is_empty())
                 .and_then(|name| name.try_into().ok()),
+            concurrent_tests: wire.concurrent_tests.and_then(|count| u32::try_from(count).ok()),
             streams: self.parts.streams,
         })
     }
@@ -166,6 +169,7 @@ const MEMBERS: &[Member] = &[
     Member::new("cpu_util_system", Kind::Scaled(6)),
     Member::new("sender_has_retransmits", Kind::Int32),
     Member::new("congestion_used", Kind::Text),
+    Member::new("concurrent_tests", Kind::Int32),
     Member::new("server_output_text", Kind::RawText),
     Member::new("server_output_json", Kind::RawObject),
     Member::new("streams", Kind::Elements(STREAM_MEMBERS)),
@@ -192,6 +196,7 @@ struct Wire {
     cpu_util_user: Option<i64>,
     cpu_util_system: Option<i64>,
     sender_has_retransmits: Option<i32>,
+    concurrent_tests: Option<i32>,
     streams: Option<bool>,
 }
 

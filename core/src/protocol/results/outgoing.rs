@@ -22,6 +22,9 @@ pub struct OutgoingResults<'a, F> {
     pub stream_count: usize,
     /// What was measured on the stream at an index, in order of creation.
     pub stream: F,
+    /// Server, to a linerate client: other tests that ran on it beside this one. Ours; stock ends
+    /// ignore the key.
+    pub concurrent_tests: Option<u32>,
     /// If present, the caller inserts one complete member of so many bytes, such as
     /// `"server_output_text":"…"` without any comma around it, before piece 1.
     pub server_output_bytes: Option<u32>,
@@ -62,6 +65,9 @@ impl<F: Fn(usize) -> ResultsStream> OutgoingResults<'_, F> {
         )?;
         if let Some(name) = self.congestion.filter(|name| name.len() <= MAX_CONGESTION) {
             write!(out, ",\"congestion_used\":{}", Escaped(name))?;
+        }
+        if let Some(count) = self.concurrent_tests {
+            write!(out, ",\"concurrent_tests\":{count}")?;
         }
         out.write_str(if self.server_output_bytes.is_some() { "," } else { "" })
     }

@@ -151,8 +151,14 @@ pub(in crate::cli) struct ClientArgs {
     #[arg(allow_negative_numbers = true)]
     pub(in crate::cli) connect_timeout: Option<Duration>,
 
+    /// Wait so long for the server's first word, which one with a queue says when it is one's turn,
+    /// 0 to 86400; 0 waits as long as the connection lives [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = value::answer_timeout)]
+    #[arg(allow_negative_numbers = true)]
+    pub(in crate::cli) answer_timeout: Option<Duration>,
+
     /// Number datagrams with 64 bits, for more than 4 billion of them
-    #[arg(long = "udp-counters-64bit")]
+    #[arg(long, alias = "udp-" = "udp-counters-64bit")]
     pub(in crate::cli) udp_counters_64bit: bool,
 
     /// Send digits instead of random bytes, for links that compress

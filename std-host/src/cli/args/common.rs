@@ -21,7 +21,7 @@ pub(in crate::cli) struct CommonArgs {
     pub(in crate::cli) client: Option<String>,
 
     /// Port of the server, for control and data [default: 5201]
-    #[arg(short, long, value_name = "PORT", value_parser = value::port)]
+    #[arg(short, long, alias = "po", value_name = "PORT", value_parser = value::port)]
     #[arg(allow_negative_numbers = true)]
     pub(in crate::cli) port: Option<u16>,
 
@@ -99,7 +99,7 @@ pub(in crate::cli) struct CommonArgs {
     pub(in crate::cli) affinity: Option<Affinity>,
 
     /// Carry the data over MPTCP; a server does so whenever a client asks
-    #[arg(short, long)]
+    #[arg(short, long, alias = "m")]
     pub(in crate::cli) mptcp: bool,
 
     /// Receiver: end a test in which no data came for so many milliseconds, 100 to 86400000

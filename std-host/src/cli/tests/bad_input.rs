@@ -29,6 +29,7 @@ const INTERVAL: &str = "invalid report interval (min = 0.1, max = 60 seconds)";
 const MSS: &str = "TCP MSS must be 0 to 32767 bytes";
 const OMIT: &str = "bogus value for --omit (maximum = 600 seconds)";
 const PORT: &str = "port number must be between 1 and 65535 inclusive";
+const QUEUE: &str = "must be 0 to 1000 clients, or CLIENTS/SECONDS with 1 to 86400";
 const RATE: &str = "must be 0 or more, and less than 2^63 bits per second";
 const SERVER_ONLY: &str = "some option you are trying to set is server only";
 const STREAMS: &str = "invalid number of parallel streams (min = 1, max = 128)";
@@ -184,6 +185,24 @@ fn a_number_keeps_its_range() {
         ("-s --server-bitrate-limit 1M/x", "--server-bitrate-limit 1M/x", SPAN),
         ("-s --server-max-duration -1", "--server-max-duration -1", TIME),
         ("-s --server-max-duration 86401", "--server-max-duration 86401", TIME),
+        ("-s --max-bitrate -1", "--max-bitrate -1", RATE),
+        ("-s --max-test-bytes -1", "--max-test-bytes -1", COUNT),
+        ("-s --max-streams 0", "--max-streams 0", STREAMS),
+        ("-s --max-streams 129", "--max-streams 129", STREAMS),
+        ("-s --max-tests 0", "--max-tests 0", "must be 1 to 10000 tests"),
+        ("-s --max-tests 10001", "--max-tests 10001", "must be 1 to 10000 tests"),
+        (
+            "-s --max-tests-per-address 10001",
+            "--max-tests-per-address 10001",
+            "must be 0 to 10000 tests",
+        ),
+        ("-s --queue 1001", "--queue 1001", QUEUE),
+        ("-s --queue 1/0", "--queue 1/0", QUEUE),
+        ("-s --queue x", "--queue x", QUEUE),
+        ("-s --exclusive --max-tests 2", "--exclusive --max-tests 2", "only one of them can be"),
+        ("-s --queue 2 -1", "-1 --queue 2", "only one of them can be"),
+        ("-c host --answer-timeout -1", "--answer-timeout -1", "must be 0 to 86400 seconds"),
+        ("-c host --answer-timeout 86401", "--answer-timeout 86401", "must be 0 to 86400 seconds"),
         ("-s --time-skew-threshold 0", "--time-skew-threshold 0", SKEW),
         ("-s --time-skew-threshold -5", "--time-skew-threshold -5", SKEW),
         ("-c host --fq-rate -1", "--fq-rate -1", RATE),
@@ -233,6 +252,10 @@ fn an_option_of_the_other_role_is_named() {
         ("-c host --server-bitrate-limit 1M", "--server-bitrate-limit 1M", SERVER_ONLY),
         ("-c host --server-max-duration 5", "--server-max-duration 5", SERVER_ONLY),
         ("-c host --authorized-users-path u", "--authorized-users-path u", SERVER_ONLY),
+        ("-c host --exclusive", "--exclusive", SERVER_ONLY),
+        ("-c host --queue 2", "--queue 2", SERVER_ONLY),
+        ("-c host --policy a.toml", "--policy a.toml", SERVER_ONLY),
+        ("-s --answer-timeout 5", "--answer-timeout 5", CLIENT_ONLY),
         ("-s --connect-timeout 5", "--connect-timeout 5", CLIENT_ONLY),
         ("-c host -1", "-1", SERVER_ONLY),
         ("--one-off -c host", "-1", SERVER_ONLY),

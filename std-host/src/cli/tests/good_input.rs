@@ -20,6 +20,8 @@ fn each_client_option_changes_what_it_is_for() {
         ("-4 -6", |c| c.family = Some(Family::V6)),
         ("--version6 --version4", |c| c.family = Some(Family::V4)),
         ("--connect-timeout 250", |c| c.connect_timeout = Some(Duration::from_millis(250))),
+        ("--answer-timeout 30", |c| c.answer_timeout = Some(Duration::from_secs(30))),
+        ("--answer-timeout 0", |c| c.answer_timeout = None),
         ("-i 0", |c| c.interval = None),
         ("-i 0.1", |c| c.interval = Some(Duration::from_millis(100))),
         ("-i 60", |c| c.interval = Some(Duration::from_secs(60))),
@@ -267,6 +269,21 @@ fn each_server_option_changes_what_it_is_for() {
         ("--server-bitrate-limit 0", |_| ()),
         ("--server-max-duration 5", |s| s.limits.duration = Some(Duration::from_secs(5))),
         ("--server-max-duration 0", |_| ()),
+        ("--max-bitrate 2G", |s| s.limits.server_bitrate = Some(BitsPerSec(2_000_000_000))),
+        ("--max-bitrate 0 --max-test-bytes 0 --max-tests-per-address 0 --queue 0", |_| ()),
+        ("--max-test-bytes 10M", |s| s.limits.bytes = Some(10 << 20)),
+        ("--max-streams 8", |s| s.limits.streams = 8),
+        ("--max-tests 8", |s| s.limits.tests = 8),
+        ("--max-tests-per-address 2", |s| s.limits.tests_per_address = Some(2)),
+        ("--exclusive", |s| s.limits.tests = 1),
+        ("--exclusive --max-tests 1", |s| s.limits.tests = 1),
+        ("--queue 3", |s| (s.limits.tests, s.limits.queue) = (1, 3)),
+        ("--queue 3/60 --max-tests 4", |s| {
+            (s.limits.tests, s.limits.queue) = (4, 3);
+            s.limits.queue_time = Duration::from_secs(60);
+        }),
+        // The file is read when the server begins.
+        ("--policy a.toml", |_| ()),
         ("--rsa-private-key-path k --authorized-users-path u", |s| {
             s.login = Some(LoginConfig {
                 private_key: "k".into(),
@@ -456,8 +473,12 @@ fn a_process_is_told_how_to_live() {
     };
     assert_eq!(process("linerate -s"), ProcessConfig::default());
     let pidfile = Some("a.pid".into());
-    let daemon = ProcessConfig { daemon: true, pidfile: pidfile.clone() };
+    let daemon =
+        ProcessConfig { daemon: true, pidfile: pidfile.clone(), ..ProcessConfig::default() };
     assert_eq!(process("linerate -s -D -I a.pid"), daemon);
     assert_eq!(process("linerate --daemon --pidfile=a.pid --server"), daemon);
-    assert_eq!(process("linerate -c host -I a.pid"), ProcessConfig { daemon: false, pidfile });
+    assert_eq!(
+        process("linerate -c host -I a.pid"),
+        ProcessConfig { pidfile, ..ProcessConfig::default() }
+    );
 }

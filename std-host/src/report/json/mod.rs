@@ -69,7 +69,10 @@ impl JsonReport {
                     self.intervals.push(interval);
                 }
             }
-            Progress::Measured(end) | Progress::Ended(end) => self.end = Some(Arc::clone(end)),
+            Progress::Measured(end) | Progress::Ended(end) => {
+                self.concurrent_tests = self.concurrent_tests.max(end.concurrent_tests);
+                self.end = Some(Arc::clone(end));
+            }
             Progress::Warning(warning) => self.warnings.push(warning.clone()),
             Progress::OmitEnded => {}
         }

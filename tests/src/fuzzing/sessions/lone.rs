@@ -7,8 +7,8 @@ use linerate_core::protocol::code::{ControlCode, ServerError};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::{Offer, OutgoingExtension};
 use linerate_core::session::{
-    Admission, ClientConfig, ClientSession, Command, Deadlines, Exchange, Phase, Policy, RateLimit,
-    Server, ServerConfig, ServerSession, StreamEvent,
+    Admission, ClientConfig, ClientSession, Command, Deadlines, Denial, Exchange, Phase, Policy,
+    RateLimit, Server, ServerConfig, ServerSession, StreamEvent,
 };
 use linerate_core::test::StreamId;
 use linerate_core::time::Instant;
@@ -65,9 +65,14 @@ pub(super) fn server(input: &mut Input<'_>, chunks: Chunks) -> Said {
                 let admission = match input.byte() {
                     0 => Admission::Busy,
                     1 => Admission::Deny(ServerError::new(i32::from(input.byte()))),
+                    2 => Admission::NotAllowed(Denial::Tests { limit: input.u32() }),
                     _ => Admission::Accept,
                 };
                 end.give_prepared(now, admission);
+            }
+            _ if choice == DENIED => {
+                let denial = Denial::ServerMeasured { measured: input.u64(), limit: 9 };
+                end.input(|session| session.handle_denied(denial));
             }
             6 if end.owed.output => {
                 let bytes = input.u16();
@@ -176,6 +181,8 @@ fn finish<E: Exchange<N>>(
     end.said
 }
 
+/// The choice that ends a test for what its adapter sees; others of its kind do anything.
+const DENIED: u8 = 0x57;
 const STEPS_IN_TIME: u32 = 20;
 const STEPS_IN_DAYS: u32 = 28;
 const STEPS_TO_INTERRUPT: u32 = 32;
@@ -192,6 +199,10 @@ fn policy(choice: u8) -> Policy {
         bitrate: (choice & 1 != 0).then_some(rate),
         seconds: (choice & 2 != 0).then_some(3),
         has_file: choice & 4 != 0,
+        bytes: (choice & 3 == 3).then_some(100_000),
+        streams: (choice & 5 == 5).then_some(2),
+        refuses_udp: choice & 6 == 6,
+        server_bitrate: (choice & 9 == 9).then_some(rate),
     }
 }
 
@@ -241,8 +252,19 @@ fn from_server(input: &mut Input<'_>, kind: u8) -> Vec<u8> {
         9 => one(C::AccessDenied),
         10 => one(C::ServerTerminate),
         11 => [test::results(input), one(C::DisplayResults)].concat(),
+        12 => [one(C::AccessDenied), explanation(input)].concat(),
+        13 => {
+            let numbers = input.bytes(ServerError::LEN).to_vec();
+            [one(C::ServerError), numbers, explanation(input)].concat()
+        }
         _ => any_bytes(input),
     }
+}
+
+/// Words to a refusal, maybe more than there may be.
+fn explanation(input: &mut Input<'_>) -> Vec<u8> {
+    let len = input.u16() % 300;
+    framed(input.bytes(len.into()))
 }
 
 /// Any bytes, or what a client may say, in or out of turn.

@@ -87,6 +87,7 @@ pub(super) fn results(input: &mut Input<'_>) -> Vec<u8> {
             start_ns: Some(0),
             end_ns: Some(count(numbers[2])),
         },
+        concurrent_tests: None,
         server_output_bytes: None,
     };
     framed(&written(&document, b""))

@@ -179,6 +179,7 @@ impl<E: Exchange<N>> Watched<E> {
                 self.owed.output = true;
             }
             Action::CloseStreams => {}
+            Action::Weigh { .. } => assert!(self.started && !self.measured, "it runs"),
             Action::CloseControl => self.control_closed = true,
         }
     }
@@ -189,6 +190,7 @@ impl<E: Exchange<N>> Watched<E> {
                 assert!(!std::mem::replace(&mut self.agreed, true), "agreed once");
                 assert!(self.session.settings().stream_count() <= N);
             }
+            Event::StillUnanswered => assert!(!self.agreed, "the parameters were asked for"),
             Event::Started => {
                 assert!(self.agreed && !std::mem::replace(&mut self.started, true));
             }

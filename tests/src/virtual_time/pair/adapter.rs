@@ -1,6 +1,6 @@
 //! What the pair does for a session that asks: the work of an adapter.
 
-use linerate_core::session::{Action, StreamEvent};
+use linerate_core::session::{Action, Denial, StreamEvent};
 use linerate_core::stats::{CpuTimes, Sample};
 use linerate_core::test::{End, Protocol};
 use linerate_core::time::Instant;
@@ -34,6 +34,15 @@ impl Pair {
             Action::CollectOutput => {
                 let at = self.now.plus_nanos(self.setup.sample_delay_ns);
                 self.enqueue(at, Occurrence::Output);
+            }
+            // Others move as much as the setup says.
+            Action::Weigh { bits_per_second } => {
+                let limit = self.setup.policy.server_bitrate.expect("it is weighed").rate.0;
+                let measured = bits_per_second + self.setup.others_bits_per_second;
+                if measured > limit {
+                    let denial = Denial::ServerMeasured { measured, limit };
+                    self.enqueue(self.now, Occurrence::Denied(denial));
+                }
             }
             Action::CloseControl => {
                 self.is_closing[end as usize] = true;

@@ -52,6 +52,10 @@ impl Pair {
                 let server = self.server.as_mut().expect("only a server collects its output");
                 server.handle_server_output(own, bytes);
             }
+            Occurrence::Denied(denial) => {
+                let server = self.server.as_mut().expect("only a server denies");
+                server.handle_denied(denial);
+            }
             Occurrence::Unblocked(end) => {
                 self.send_control(end);
                 self.close_if_sent(end);
