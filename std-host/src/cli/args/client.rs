@@ -158,7 +158,7 @@ pub(in crate::cli) struct ClientArgs {
     pub(in crate::cli) answer_timeout: Option<Duration>,
 
     /// Number datagrams with 64 bits, for more than 4 billion of them
-    #[arg(long = "udp-counters-64bit")]
+    #[arg(long = "udp-counters-64bit", alias = "udp-")]
     pub(in crate::cli) udp_counters_64bit: bool,
 
     /// Send digits instead of random bytes, for links that compress

@@ -161,7 +161,7 @@ fn the_table_leaves_no_option_out() {
 }
 
 /// Options that iperf3 does not have.
-const OURS: [&str; 10] = [
+const OURS: [&str; 11] = [
     "answer-timeout",
     "exclusive",
     "max-bitrate",
@@ -172,6 +172,7 @@ const OURS: [&str; 10] = [
     "policy",
     "queue",
     "test-log",
+    "udp-anywhere",
 ];
 
 /// What this command has beside iperf3's options makes none of their beginnings ambiguous.
