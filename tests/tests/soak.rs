@@ -89,6 +89,7 @@ fn many_interrupted_tests_of_many_streams_leave_nothing_behind() {
     let rounds = if std::env::var_os("LINERATE_LONG").is_some() { 40 } else { 4 };
     let mut samples = Vec::new();
     for round in 0..rounds {
+        // 10, 20, 10, 10 and 20 streams.
         let clients = ["-P 10", "-P 10 --bidir", "-P 10 -R", "-u -P 10 -b 1M", "-P 10 --bidir"];
         let mut clients: Vec<_> = clients
             .iter()
@@ -100,8 +101,13 @@ fn many_interrupted_tests_of_many_streams_leave_nothing_behind() {
                 client::start(tool, "127.0.0.1", server.port(), &options)
             })
             .collect();
-        // Some are in their set-up by then, others run.
-        std::thread::sleep(Duration::from_millis(100 + 150 * (round % 4)));
+        if round == 0 {
+            // All of them at once is the most that the server ever holds.
+            wait_for_threads(&server, STREAMS);
+        } else {
+            // Some are in their set-up by then, others run.
+            std::thread::sleep(Duration::from_millis(100 + 150 * (round % 4)));
+        }
         clients.iter_mut().for_each(|client| client.signal("INT"));
         for client in clients {
             client.wait(LIMIT).expect("it was interrupted");
@@ -110,10 +116,19 @@ fn many_interrupted_tests_of_many_streams_leave_nothing_behind() {
         samples.push(Footprint::of(server.id()));
     }
     // The first round has what an allocator keeps for so many threads at once.
-    let growth = samples[1].growth(&samples[samples.len() - 1]);
+    let growth = samples[0].growth(&samples[samples.len() - 1]);
     assert!(growth.is_empty(), "{growth:?}");
     let ended = server.stop("INT").expect("it ends");
     assert_eq!(ended.code, Some(0), "{ended}");
+}
+
+/// Waits until the server has a thread for each of so many streams.
+fn wait_for_threads(server: &Server, streams: u64) {
+    let deadline = Instant::now() + LIMIT;
+    while Footprint::of(server.id()).threads < streams {
+        assert!(Instant::now() < deadline, "the streams did not all begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn take(turn: &Turn, port: u16) {
@@ -174,4 +189,6 @@ impl Plan {
 
 /// The tests at the beginning and at the end that are held against each other.
 const GROUP: usize = 100;
+/// Of all clients of a round.
+const STREAMS: u64 = 70;
 const LIMIT: Duration = Duration::from_secs(20);
