@@ -167,6 +167,25 @@ fn what_is_in_flight_at_the_end_is_counted() {
     }
 }
 
+/// The receiver has to get all of an amount, so a server sends more than it where some is lost.
+#[test]
+fn a_client_that_receives_an_amount_gets_it_whatever_is_lost() {
+    if !may_run() {
+        return;
+    }
+    let lossy = LinkModel { loss_ppm: 250_000, ..LinkModel::default() };
+    for client in [Tool::Linerate, Tool::Iperf3] {
+        let wire = Wire { back: lossy, data_from_bytes: DATA_FROM, ..Wire::default() };
+        let link = TapLink::start(&wire);
+        let both = run(&link, client, Tool::Linerate, FAR.v4, "-u -b 3M -l 1400 -k 400 -R");
+        let bytes = |key: &str| both.client["end"][key]["bytes"].as_u64().unwrap_or(0);
+        let (sent, received) = (bytes("sum_sent") / 1400, bytes("sum_received") / 1400);
+        let what = format!("{client}: {received} of {sent}\n{:#}", both.client["end"]);
+        assert!(received >= 400 && sent > received + 50, "{what}");
+        assert!(received < 500, "and it ends then: {what}");
+    }
+}
+
 #[test]
 fn the_round_trip_time_is_that_of_the_link() {
     if !may_run() {
