@@ -61,6 +61,7 @@ fn honest_tests_stay_right_while_a_crowd_does_its_worst() {
                 serve(Linerate, "-n 128K", port);
                 serve(Iperf3, "-n 128K -R", port);
                 serve(Linerate, "-u -n 64K -l 1000 -b 20M", port);
+                serve(Iperf3, "-u -n 64K -l 1000 -b 20M", port);
             }
         });
         let _over = Over(is_over);

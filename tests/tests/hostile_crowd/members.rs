@@ -102,10 +102,11 @@ fn too_many_streams(port: u16, _: &AtomicBool) -> io::Result<()> {
     peer.follow(&[Step::Data, Step::Data])
 }
 
-/// Greetings, old and new, and what is none.
+/// Greetings, old and new, and what is none. They come from another address than the honest clients
+/// have: a greeting of a stock client says nothing but its address.
 fn greetings_from_many_ports(port: u16, _: &AtomicBool) -> io::Result<()> {
     for number in 0..100 {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let socket = UdpSocket::bind((STRANGER, 0))?;
         socket.connect((Ipv4Addr::LOCALHOST, port))?;
         let datagrams = [&b"9876"[..], &123_456_789_u32.to_le_bytes(), &[0xaa; 1400], b""];
         // A port that refuses says so at the next call, and the server goes on with another socket.
@@ -161,5 +162,6 @@ fn wait(is_over: &AtomicBool, time: Duration) {
     }
 }
 
+const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 /// As long as a cookie, and nobody's.
 const COOKIE: &str = "a cookie that no client has ever had";
