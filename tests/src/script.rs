@@ -152,6 +152,17 @@ impl Peer {
         }
     }
 
+    /// Breaks the control connection off with a reset, as a machine does that knows nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// When the system does not let it.
+    #[cfg(target_os = "linux")]
+    pub fn reset(self) -> io::Result<()> {
+        rustix::net::sockopt::set_socket_linger(&self.control, Some(Duration::ZERO))?;
+        Ok(())
+    }
+
     fn one(&mut self, step: &Step) -> io::Result<()> {
         match step {
             Step::Cookie => self.control.write_all(&self.cookie),
