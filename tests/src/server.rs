@@ -106,7 +106,12 @@ impl Server {
                 return Err(process.wait(TIME_TO_END)?.to_string());
             }
             if is_listening(process.id(), port) {
-                return Ok(Self { process, port });
+                // Somebody else may have the UDP half of the port, which ends the server next.
+                std::thread::sleep(SECOND_LOOK);
+                if process.is_running() {
+                    return Ok(Self { process, port });
+                }
+                continue;
             }
             if Instant::now() >= deadline {
                 drop(process);
@@ -165,3 +170,4 @@ const PORTS_TRIED: usize = 5;
 const TIME_TO_START: Duration = Duration::from_secs(10);
 const TIME_TO_END: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(5);
+const SECOND_LOOK: Duration = Duration::from_millis(20);

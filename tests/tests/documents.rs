@@ -195,7 +195,8 @@ fn a_test_that_a_server_refuses_has_one_document_at_each_end() {
             // What a server refuses it has not agreed to.
             start.remove("target_bitrate");
         }
-        compare("refused by its limit", end, &theirs, ours).expect("the same");
+        let same = compare("refused by its limit", end, &theirs, ours);
+        same.unwrap_or_else(|faults| panic!("{faults}\n{client}\n{server}"));
         let error = ours["error"].as_str().expect("a text");
         assert!(error.contains("total required bandwidth is larger than server limit"), "{error}");
     }
