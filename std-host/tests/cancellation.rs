@@ -107,6 +107,7 @@ fn cancel_many(runtime: &Runtime, server: &Running, numbers: std::ops::Range<u64
             let mut observer = |_: Progress| ();
             let test = run_client(&config, &mut observer, &cancel);
             if number % 5 == 4 {
+                // Given up at a moment that the number chooses, and dropped a little later.
                 let thrown = async {
                     tokio::time::sleep(after).await;
                     cancel.cancel();
@@ -126,6 +127,7 @@ fn settled(count: impl Fn(Held) -> usize, most: usize) -> usize {
     let mut last = count(held());
     let mut steady_since = Instant::now();
     loop {
+        // What the system still winds down tells nobody when it is done.
         std::thread::sleep(Duration::from_millis(20));
         let found = count(held());
         if found != last {
