@@ -86,7 +86,7 @@ fn a_server_holds_no_more_after_many_tests_than_after_the_first() {
 #[test]
 fn many_interrupted_tests_of_many_streams_leave_nothing_behind() {
     let server = Server::start(Linerate, &[]);
-    let rounds = if std::env::var_os("LINERATE_LONG").is_some() { 40 } else { 4 };
+    let rounds = if std::env::var_os("LINERATE_LONG").is_some() { 40 } else { 8 };
     let mut samples = Vec::new();
     for round in 0..rounds {
         // 10, 20, 10, 10 and 20 streams.
@@ -106,7 +106,7 @@ fn many_interrupted_tests_of_many_streams_leave_nothing_behind() {
             wait_for_threads(&server, STREAMS);
         } else {
             // Some are in their set-up by then, others run.
-            std::thread::sleep(Duration::from_millis(100 + 150 * (round % 4)));
+            std::thread::sleep(Duration::from_millis(100 + 150 * (round as u64 % 4)));
         }
         clients.iter_mut().for_each(|client| client.signal("INT"));
         for client in clients {
@@ -115,8 +115,9 @@ fn many_interrupted_tests_of_many_streams_leave_nothing_behind() {
         take(&TURNS[0], server.port());
         samples.push(Footprint::of(server.id()));
     }
-    // The first round has what an allocator keeps for so many threads at once.
-    let growth = samples[0].growth(&samples[samples.len() - 1]);
+    // What an allocator keeps for so many threads goes up and down from round to round by some MiB.
+    let (first, last) = samples.split_at(rounds / 2);
+    let growth = Footprint::median(first).growth(&Footprint::median(last));
     assert!(growth.is_empty(), "{growth:?}");
     let ended = server.stop("INT").expect("it ends");
     assert_eq!(ended.code, Some(0), "{ended}");
