@@ -3,6 +3,7 @@
 //! at.
 
 use super::Timer;
+use super::looks::Looks;
 use super::shared::{Conclusion, Purpose, Shared};
 use crate::stats::{Sample, StreamState};
 use crate::test::{End, Role};
@@ -16,6 +17,7 @@ pub(super) struct Awaited {
     grew: Instant,
     /// How long it may stand still; none for as long as the control connection lives.
     patience_ns: Option<u64>,
+    pub(super) looks: Looks,
 }
 
 impl<const N: usize> Shared<N> {
@@ -55,6 +57,25 @@ impl<const N: usize> Shared<N> {
             .filter(|_| role == Role::Sender && arrives_whole)
     }
 
+    /// What falls to the stream at `index` of all that may be moved: a sender's part of what a server
+    /// allows, a receiver's of that or of what a client waits for.
+    pub(super) fn share_of(&self, index: usize) -> Option<u64> {
+        let settings = &self.settings;
+        let role = settings.role(self.end, index);
+        let (all, streams) = match (self.end, role) {
+            (End::Server, Role::Sender) => {
+                (self.watch.bytes()?.most_sent(), settings.parallel.into())
+            }
+            (End::Server, Role::Receiver) => (self.watch.bytes()?.most(), settings.stream_count()),
+            (End::Client, Role::Receiver) => (self.amount()?, settings.parallel.into()),
+            (End::Client, Role::Sender) => return None,
+        };
+        let (streams, place) = (streams as u64, index as u64 % u64::from(settings.parallel));
+        let share = all / streams + u64::from(place < all % streams);
+        let is_whole = role == Role::Sender && !settings.protocol.is_stream();
+        Some(if is_whole { share - share % u64::from(settings.block_bytes) } else { share })
+    }
+
     /// Client: begins to look how much its receivers have. Some stock servers stop by themselves when
     /// they have sent the amount, of which some may have been lost or omitted: towards one that may
     /// (`may_stop`), standing still for a while is the end.
@@ -69,8 +90,9 @@ impl<const N: usize> Shared<N> {
         let burst_ns = settings.bitrate.map_or(0, |rate| rate.nanos_for(burst_bytes));
         let patience_ns = STANDSTILL.saturating_add(burst_ns.saturating_mul(4));
         let patience_ns = may_stop.then_some(patience_ns);
-        self.awaited = Some(Awaited { received: 0, grew: measured_from, patience_ns });
-        self.timers.arm(Timer::ReceiveCheck, measured_from.plus_nanos(SHORTEST_CHECK));
+        let looks = Looks::new(measured_from, LONGEST_CHECK);
+        self.awaited = Some(Awaited { received: 0, grew: measured_from, patience_ns, looks });
+        self.timers.arm(Timer::ReceiveCheck, looks.first());
     }
 
     /// Server: the client has sent everything. Its word overtakes what TCP still carries, and a stock
@@ -87,13 +109,13 @@ impl<const N: usize> Shared<N> {
             return self.stop(Conclusion::Results);
         }
         if self.awaited.is_none() && self.stopping.is_none() {
-            self.awaited = Some(Awaited { received: 0, grew: now, patience_ns: Some(LONGEST_GAP) });
+            let (patience_ns, looks) = (Some(LONGEST_GAP), Looks::new(now, LONGEST_CHECK));
+            self.awaited = Some(Awaited { received: 0, grew: now, patience_ns, looks });
             self.want_sample(Purpose::ReceiveCheck);
         }
     }
 
-    /// Ends the test when the amount is here, or does not come; else looks again when, at the rate so
-    /// far, half of the rest is there.
+    /// Ends the test when the amount is here, or does not come; else looks again.
     pub(super) fn on_receive_check(&mut self, now: Instant, samples: &[Sample]) {
         // The sample may come after another reason to stop.
         let (None, Some(mut awaited), Some(amount)) = (self.stopping, self.awaited, self.amount())
@@ -104,17 +126,14 @@ impl<const N: usize> Shared<N> {
         if received > awaited.received {
             awaited = Awaited { received, grew: now, ..awaited };
         }
-        self.awaited = Some(awaited);
         let stood_still_ns = now.nanos_since(awaited.grew);
         let is_given_up = awaited.patience_ns.is_some_and(|patience| stood_still_ns >= patience);
         if received >= amount && !self.accounts.is_omitting() || is_given_up {
             return self.stop(Conclusion::Results);
         }
-        let elapsed_ns = now.nanos_since(self.measured_from());
-        let rest_ns = u128::from(amount.saturating_sub(received)) * u128::from(elapsed_ns)
-            / u128::from(received.max(1));
-        let wait_ns = (rest_ns / 2).clamp(u128::from(SHORTEST_CHECK), u128::from(LONGEST_CHECK));
-        self.timers.arm(Timer::ReceiveCheck, now.plus_nanos(wait_ns as u64));
+        let at = awaited.looks.next(now, received, amount.saturating_sub(received));
+        self.awaited = Some(awaited);
+        self.timers.arm(Timer::ReceiveCheck, at);
     }
 
     /// The amount of one direction, bytes.
@@ -125,8 +144,7 @@ impl<const N: usize> Shared<N> {
     }
 }
 
-/// How often received bytes are looked at while some are awaited.
-const SHORTEST_CHECK: u64 = NANOS_PER_SEC / 1000;
+/// How far apart the looks at received bytes are while some are awaited, at most.
 const LONGEST_CHECK: u64 = NANOS_PER_SEC / 50;
 /// How long nothing may arrive of what is in flight: a few retransmission time-outs.
 const LONGEST_GAP: u64 = NANOS_PER_SEC;

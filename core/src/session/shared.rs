@@ -185,6 +185,7 @@ impl<const N: usize> Shared<N> {
             bitrate: settings.bitrate,
             burst: settings.burst.unwrap_or(1),
             limit_bytes: self.limit_of(index),
+            share_bytes: self.share_of(index),
             counters_64bit: settings.counters_64bit,
             omit_until: (settings.omit_secs > 0).then(|| self.omit_until(began)),
         })
@@ -242,11 +243,15 @@ impl<const N: usize> Shared<N> {
             StreamEvent::Closed | StreamEvent::Failed { .. } | StreamEvent::FileFailed { .. } => {
                 StreamState::Closed
             }
-            StreamEvent::Connected | StreamEvent::Refused => return,
+            StreamEvent::ShareReached if self.stopping.is_none() => return self.on_share(),
+            StreamEvent::ShareReached | StreamEvent::Connected | StreamEvent::Refused => return,
         };
         self.accounts.set_state(id, state);
         if self.stopping.is_some() {
             return;
+        }
+        if self.end == End::Server && event == StreamEvent::LimitReached {
+            self.on_share();
         }
         match (self.end, event) {
             (End::Server, StreamEvent::Failed { code }) => {

@@ -101,3 +101,35 @@ fn a_stock_server_that_stopped_sending_an_amount_ends_the_test() {
         assert_eq!(stopped_at, gives_up.then_some(3), "{answer:?}");
     }
 }
+
+#[test]
+fn receivers_of_an_amount_are_looked_at_soon_and_when_they_have_their_shares() {
+    let limits = Limits { seconds: None, bytes: Some(5000), blocks: None };
+    let settings = TestSettings { limits, ..settings(Protocol::Udp, Direction::Reverse, 5) };
+    let mut client = running_client(settings, None);
+    let share = |index| client.plan(StreamId::from_index(index)).and_then(|plan| plan.share_bytes);
+    assert_eq!((share(0), share(4)), (Some(1000), Some(1000)));
+    let say = |client: &mut ClientSession<'_, N>, now, bytes: [u64; 5]| {
+        let of = |bytes| Sample { tally: Tally { bytes, ..Tally::default() }, ..Sample::default() };
+        client.handle_samples(now, &bytes.map(of), CpuTimes::default());
+        outputs(client).0
+    };
+    // Nothing has come so far.
+    for due_ms in [1, 3, 7] {
+        let (timer, at) = client.poll_timeout().expect("the rest is awaited");
+        assert_eq!((timer, at.as_nanos()), (Timer::ReceiveCheck, due_ms * SECOND / 1000));
+        client.handle_timeout(at);
+        assert_eq!(outputs(&mut client).0, [Action::Sample]);
+        assert_eq!(say(&mut client, at, [0; 5]), []);
+    }
+    let now = Instant::from_nanos(SECOND / 100);
+    client.handle_stream(now, STREAM, StreamEvent::ShareReached);
+    assert_eq!(outputs(&mut client).0, [Action::Sample]);
+    assert_eq!(say(&mut client, now, [1000, 900, 900, 900, 900]), []);
+    let (_, at) = client.poll_timeout().expect("the rest is awaited");
+    assert_eq!(at.nanos_since(now), SECOND / 1000);
+    client.handle_timeout(at);
+    outputs(&mut client);
+    let actions = say(&mut client, at, [1100, 1100, 1000, 900, 900]);
+    assert_eq!(actions, [Action::StopStreams, Action::Sample]);
+}
