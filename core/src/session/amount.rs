@@ -1,11 +1,11 @@
 //! Tests that end by an amount: what each stream is to move, and when the receivers have it. Senders
-//! know it themselves; of receivers one stream that has all of it is enough, else the sum is looked
-//! at.
+//! know it themselves, and so do receivers between linerate ends: each stream moves its share. What
+//! a stock server sends is looked at: the sum counts, of which one stream may bring all.
 
 use super::Timer;
 use super::looks::Looks;
 use super::shared::{Conclusion, Purpose, Shared};
-use crate::stats::{Sample, StreamState};
+use crate::stats::{Sample, StreamAccount, StreamState};
 use crate::test::{End, Role};
 use crate::time::{Instant, NANOS_PER_SEC};
 
@@ -15,21 +15,24 @@ pub(super) struct Awaited {
     received: u64,
     /// When it grew last.
     grew: Instant,
-    /// How long it may stand still; none for as long as the control connection lives.
-    patience_ns: Option<u64>,
+    /// How long it may stand still.
+    patience_ns: u64,
+    /// A sender that goes on until each stream has its share. As long as none has, patience has no end
+    /// but the control connection's.
+    in_shares: bool,
     pub(super) looks: Looks,
 }
 
 impl<const N: usize> Shared<N> {
-    /// What the stream at `index` is to move; its own share for a sender, and for a receiver all that
-    /// is to come its way.
+    /// What the stream at `index` is to move: its share of the amount, or of a stock server's all.
     pub(super) fn limit_of(&self, index: usize) -> Option<u64> {
         let settings = &self.settings;
         let (role, parallel) = (settings.role(self.end, index), u64::from(settings.parallel));
         let place = index as u64 % parallel;
-        let share = |amount: u64| match role {
-            Role::Sender => amount / parallel + u64::from(place < amount % parallel),
-            Role::Receiver => amount,
+        let is_shared = role == Role::Sender || self.receives_shares();
+        let share = |amount: u64| match is_shared {
+            true => amount / parallel + u64::from(place < amount % parallel),
+            false => amount,
         };
         let block_bytes = u64::from(settings.block_bytes);
         let limits = settings.limits;
@@ -77,9 +80,9 @@ impl<const N: usize> Shared<N> {
     }
 
     /// Client: begins to look how much its receivers have. Some stock servers stop by themselves when
-    /// they have sent the amount, of which some may have been lost or omitted: towards one that may
-    /// (`may_stop`), standing still for a while is the end.
-    pub(super) fn await_amount(&mut self, measured_from: Instant, may_stop: bool) {
+    /// they have sent the amount, of which some may have been lost or omitted: where the server does not
+    /// go on until each stream has its share, standing still for a while is the end.
+    pub(super) fn await_amount(&mut self, measured_from: Instant, in_shares: bool) {
         let receives = self.accounts.streams().iter().any(|s| s.role() == Role::Receiver);
         if self.amount().is_none() || !receives {
             return;
@@ -89,9 +92,9 @@ impl<const N: usize> Shared<N> {
             u64::from(settings.block_bytes) * u64::from(settings.burst.unwrap_or(1).max(1));
         let burst_ns = settings.bitrate.map_or(0, |rate| rate.nanos_for(burst_bytes));
         let patience_ns = STANDSTILL.saturating_add(burst_ns.saturating_mul(4));
-        let patience_ns = may_stop.then_some(patience_ns);
         let looks = Looks::new(measured_from, LONGEST_CHECK);
-        self.awaited = Some(Awaited { received: 0, grew: measured_from, patience_ns, looks });
+        let (received, grew) = (0, measured_from);
+        self.awaited = Some(Awaited { received, grew, patience_ns, in_shares, looks });
         self.timers.arm(Timer::ReceiveCheck, looks.first());
     }
 
@@ -109,8 +112,9 @@ impl<const N: usize> Shared<N> {
             return self.stop(Conclusion::Results);
         }
         if self.awaited.is_none() && self.stopping.is_none() {
-            let (patience_ns, looks) = (Some(LONGEST_GAP), Looks::new(now, LONGEST_CHECK));
-            self.awaited = Some(Awaited { received: 0, grew: now, patience_ns, looks });
+            let (received, patience_ns, in_shares) = (0, LONGEST_GAP, false);
+            let looks = Looks::new(now, LONGEST_CHECK);
+            self.awaited = Some(Awaited { received, grew: now, patience_ns, in_shares, looks });
             self.want_sample(Purpose::ReceiveCheck);
         }
     }
@@ -126,14 +130,31 @@ impl<const N: usize> Shared<N> {
         if received > awaited.received {
             awaited = Awaited { received, grew: now, ..awaited };
         }
-        let stood_still_ns = now.nanos_since(awaited.grew);
-        let is_given_up = awaited.patience_ns.is_some_and(|patience| stood_still_ns >= patience);
+        // The last streams may have lost their path.
+        let is_given_up = now.nanos_since(awaited.grew) >= awaited.patience_ns
+            && (!awaited.in_shares || self.receivers().any(StreamAccount::has_all));
         if received >= amount && !self.accounts.is_omitting() || is_given_up {
             return self.stop(Conclusion::Results);
         }
         let at = awaited.looks.next(now, received, amount.saturating_sub(received));
         self.awaited = Some(awaited);
         self.timers.arm(Timer::ReceiveCheck, at);
+    }
+
+    /// Each receiver waits for its share of the amount.
+    fn receives_shares(&self) -> bool {
+        self.awaited.is_some_and(|awaited| awaited.in_shares)
+    }
+
+    /// The receivers have what they wait for.
+    pub(super) fn is_all_here(&self) -> bool {
+        let some_have_all = self.receivers().any(StreamAccount::has_all);
+        let is_flowing = |stream: &StreamAccount| stream.state() == StreamState::Flowing;
+        some_have_all && !(self.receives_shares() && self.receivers().any(is_flowing))
+    }
+
+    fn receivers(&self) -> impl Iterator<Item = &StreamAccount> {
+        self.accounts.streams().iter().filter(|stream| stream.role() == Role::Receiver)
     }
 
     /// The amount of one direction, bytes.

@@ -271,10 +271,9 @@ impl<const N: usize> Shared<N> {
         }
         let streams = || self.accounts.streams().iter();
         let senders = || streams().filter(|s| s.role() == Role::Sender);
-        let has_all = |stream: &StreamAccount| stream.state() == StreamState::LimitReached;
-        let all_sent =
-            senders().all(|s| s.state() != StreamState::Flowing) && senders().any(has_all);
-        let all_here = streams().any(|s| s.role() == Role::Receiver && has_all(s));
+        let all_sent = senders().all(|s| s.state() != StreamState::Flowing)
+            && senders().any(StreamAccount::has_all);
+        let all_here = self.is_all_here();
         let none_left = streams().all(|s| s.state() != StreamState::Flowing);
         match self.end {
             End::Client if all_sent || all_here => self.stop(Conclusion::Results),
@@ -284,7 +283,9 @@ impl<const N: usize> Shared<N> {
             }
             End::Server if none_left && self.awaited.is_some() => self.stop(Conclusion::Results),
             // A sender that has no more data is content to wait for the client's word.
-            End::Server if none_left && !senders().any(has_all) => self.await_step(now),
+            End::Server if none_left && !senders().any(StreamAccount::has_all) => {
+                self.await_step(now)
+            }
             _ => {}
         }
     }

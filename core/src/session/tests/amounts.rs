@@ -133,3 +133,47 @@ fn receivers_of_an_amount_are_looked_at_soon_and_when_they_have_their_shares() {
     let actions = say(&mut client, at, [1100, 1100, 1000, 900, 900]);
     assert_eq!(actions, [Action::StopStreams, Action::Sample]);
 }
+
+#[test]
+fn each_stream_of_a_linerate_server_brings_its_share_and_one_of_a_stock_server_may_bring_all() {
+    let limits = Limits { seconds: None, bytes: Some(5000), blocks: None };
+    let settings = TestSettings { limits, ..settings(Protocol::Tcp, Direction::Reverse, 2) };
+    let own = Some(Offer::OWN);
+    for (answer, limit_bytes) in [(own, 2500), (None, 5000)] {
+        let mut pair = Pair::new(settings, own, answer);
+        pair.run_to_running();
+        let client = &mut pair.client;
+        let plan = client.plan(STREAM).expect("the clock runs");
+        assert_eq!(plan.limit_bytes, Some(limit_bytes));
+        let mut ends_with = |index| {
+            client.handle_stream(pair.now, StreamId::from_index(index), StreamEvent::LimitReached);
+            outputs(client).0.contains(&Action::StopStreams)
+        };
+        assert_eq!(ends_with(0), answer.is_none());
+        assert!(answer.is_none() || ends_with(1));
+    }
+}
+
+/// One of two streams has lost its path; the other has its share.
+#[test]
+fn a_share_that_does_not_come_is_given_up() {
+    let limits = Limits { seconds: None, bytes: Some(5000), blocks: None };
+    let settings = TestSettings { limits, ..settings(Protocol::Udp, Direction::Reverse, 2) };
+    let own = Some(Offer::OWN);
+    let mut pair = Pair::new(settings, own, own);
+    pair.run_to_running();
+    let client = &mut pair.client;
+    client.handle_stream(pair.now, STREAM, StreamEvent::LimitReached);
+    outputs(client);
+    let of = |bytes| Sample { tally: Tally { bytes, ..Tally::default() }, ..Sample::default() };
+    let ended = loop {
+        let (_, at) = client.poll_timeout().expect("the rest is awaited");
+        client.handle_timeout(at);
+        outputs(client);
+        client.handle_samples(at, &[of(2500), of(0)], CpuTimes::default());
+        if outputs(client).0.contains(&Action::StopStreams) {
+            break at;
+        }
+    };
+    assert_eq!(ended.as_nanos() / SECOND, 3);
+}
