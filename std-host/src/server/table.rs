@@ -121,6 +121,11 @@ impl Table {
         Ok(Welcome::Later(Waiting { number, place, turn: Some(receiver), shared }))
     }
 
+    /// Whether anybody waits for a place.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.0.lock().waiting.is_empty()
+    }
+
     /// Gives a data connection, accepted in this place, to its test; closes it if the test has just
     /// gone.
     pub(super) fn hand_over(&self, cookie: &Cookie, stream: TcpStream, order: u64) {
