@@ -6,6 +6,7 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::path::PathBuf;
 
 use crate::error::{Error, words};
+use crate::small_file;
 use crate::sys::{self, Forked};
 
 /// A file with the number of this process in it (`-I`), for as long as this value lives.
@@ -59,15 +60,19 @@ impl Drop for PidFile {
 }
 
 fn named_by(path: &std::path::Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok().filter(|&process| process > 0)
+    let text = String::from_utf8(small_file::read(path, MOST_BYTES).ok()?).ok()?;
+    text.trim().parse().ok().filter(|&process| process > 0)
 }
 
-/// A file that its owner alone may read and write, as iperf3 makes it.
+/// A file that its owner alone may read and write, as iperf3 makes it. A pipe that nobody reads is none.
 fn create_private(path: &std::path::Path) -> io::Result<fs::File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(libc::O_NONBLOCK);
+    }
     options.open(path)
 }
 
@@ -136,6 +141,8 @@ impl Readiness {
     }
 }
 
+/// Far more than a number has.
+const MOST_BYTES: u64 = 1 << 10;
 const NO_DAEMONS: &str = "-D: this system has no daemons; start the server as a service, or in a \
     window of its own";
 /// iperf3's words, which scripts look for.
