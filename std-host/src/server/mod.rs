@@ -188,6 +188,7 @@ impl Server {
     pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
         let Self { config, listener, mut of_sctp, mut asks, handle: _reachable, shared } = self;
         let mut greetings = Greetings::new();
+        let mut limits = shared.limits.changes();
         // A server that goes on has nothing to do when it is idle.
         let idle_timeout = config.idle_timeout.filter(|_| config.one_off);
         let idle_at = idle_timeout.map(|timeout| Instant::now() + timeout);
@@ -220,6 +221,7 @@ impl Server {
                     Ok(visitor) => hosted.take_in(visitor, peer, cancel),
                     Err(why) => hosted.tests.turned_away(peer, why),
                 },
+                Ok(()) = limits.changed() => hosted.shared.table.call_next(),
                 Some(ask) = asks.recv() => {
                     // Who asked may have given up.
                     let _ = ask.send(());

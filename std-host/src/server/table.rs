@@ -121,6 +121,11 @@ impl Table {
         Ok(Welcome::Later(Waiting { number, place, turn: Some(receiver), shared }))
     }
 
+    /// Calls those who wait in vain by limits that have changed.
+    pub(super) fn call_next(&self) {
+        self.0.serve(&mut self.0.lock());
+    }
+
     /// Gives a data connection, accepted in this place, to its test; closes it if the test has just
     /// gone.
     pub(super) fn hand_over(&self, cookie: &Cookie, stream: TcpStream, order: u64) {

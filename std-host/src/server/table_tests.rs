@@ -145,6 +145,25 @@ async fn first_come_is_first_served_and_who_goes_is_skipped() {
     assert!(enter(&table, 9, 9).is_ok(), "all places were given back");
 }
 
+/// As many as there is room for, the first to come, and at once.
+#[tokio::test]
+async fn limits_that_are_raised_call_those_who_wait() {
+    let limits = |tests| ServerLimits { tests, queue: 5, ..ServerLimits::DEFAULT };
+    let live = LiveLimits::new(limits(1));
+    let table = Table::new(live.clone(), false);
+    let _runs = promised(&table, 1);
+    let [mut first, mut second, mut third] = [2, 3, 4].map(|from| waits(&table, from));
+    live.set(limits(3));
+    table.call_next();
+    let first = has_turn(&mut first).await.expect("there is room");
+    let _second = has_turn(&mut second).await.expect("there is room");
+    assert!(has_turn(&mut third).await.is_none());
+    live.set(limits(1));
+    table.call_next();
+    drop(first);
+    assert!(has_turn(&mut third).await.is_none(), "two are more than one already");
+}
+
 #[tokio::test]
 async fn a_refused_test_leaves_its_place_to_the_next() {
     let table = table(|l| (l.tests, l.queue, l.streams_in_all) = (1, 1, 1));
