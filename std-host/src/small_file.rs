@@ -11,15 +11,7 @@ use std::path::Path;
 /// # Errors
 /// The system's, and one that says what the file must be.
 pub(crate) fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
-    let file = open(path).map_err(|error| match std::fs::metadata(path) {
-        // Some systems open no folder, and none a socket.
-        Ok(metadata) if !metadata.is_file() => no_file(&metadata),
-        _ => error,
-    })?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(no_file(&metadata));
-    }
+    let (file, metadata) = open_now(OpenOptions::new().read(true), path, Metadata::is_file)?;
     let mut bytes = Vec::new();
     if metadata.len() <= most_bytes {
         // It may grow, and what is in a file of the system's own has no length before it is read.
@@ -31,16 +23,41 @@ pub(crate) fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens what is there without waiting for it.
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
+/// Opens what is there without waiting for it, if it is of a kind that fits.
+///
+/// # Errors
+/// The system's, and one that says what the file must be.
+pub(crate) fn open_now(
+    options: &mut OpenOptions,
+    path: &Path,
+    fits: fn(&Metadata) -> bool,
+) -> io::Result<(File, Metadata)> {
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        &mut options,
-        libc::O_NONBLOCK | libc::O_NOCTTY,
-    );
-    options.open(path)
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    }
+    let file = options.open(path).map_err(|error| match std::fs::metadata(path) {
+        // Some systems open no folder, none a socket, and no pipe that nobody reads.
+        Ok(metadata) if !fits(&metadata) => no_file(&metadata),
+        _ => error,
+    })?;
+    let metadata = file.metadata()?;
+    if fits(&metadata) { Ok((file, metadata)) } else { Err(no_file(&metadata)) }
+}
+
+/// Whether who opens it may have to wait for somebody at its other end.
+pub(crate) fn is_pipe(metadata: &Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        metadata.file_type().is_fifo()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        false
+    }
 }
 
 fn no_file(metadata: &Metadata) -> io::Error {
@@ -53,7 +70,7 @@ fn kind(metadata: &Metadata) -> &'static str {
     let kind = metadata.file_type();
     match () {
         () if kind.is_dir() => "folder",
-        () if kind.is_fifo() => "pipe",
+        () if is_pipe(metadata) => "pipe",
         () if kind.is_socket() => "socket",
         () => "device",
     }
