@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use linerate_core::test::{Direction, Protocol};
-use linerate_core::units::BitsPerSec;
 
 use super::*;
 
@@ -98,6 +97,20 @@ fn streams_and_rates_are_added_up() {
     assert_eq!(second.weigh(500), None, "too much, but another moves more");
     let denial = Denial::ServerMeasured { measured: 1101, limit: 1000 };
     assert_eq!(third.weigh(601), Some(denial));
+}
+
+#[test]
+fn running_test_keeps_the_limit_that_it_began_with() {
+    let limits =
+        |rate| ServerLimits { server_bitrate: Some(BitsPerSec(rate)), ..ServerLimits::DEFAULT };
+    let live = LiveLimits::new(limits(1000));
+    let table = Table::new(live.clone(), false);
+    let before = enter(&table, 1, 1).expect("room");
+    assert_eq!(before.weigh(900), None);
+    live.set(limits(500));
+    assert_eq!(before.weigh(900), None);
+    let denial = Denial::ServerBitrate { asked: None, taken: 900, limit: 500 };
+    assert_eq!(denied(enter(&table, 2, 2)), denial);
 }
 
 #[test]
