@@ -59,8 +59,14 @@ impl Drop for PidFile {
 }
 
 fn named_by(path: &std::path::Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok().filter(|&process| process > 0)
+    let mut text = String::new();
+    // A device may have no end.
+    fs::File::open(path).ok()?.take(MOST_DIGITS).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok().filter(|&process| process > 0)
 }
+
+/// More than a number has, with its line end.
+const MOST_DIGITS: u64 = 64;
 
 /// A file that its owner alone may read and write, as iperf3 makes it.
 fn create_private(path: &std::path::Path) -> io::Result<fs::File> {
@@ -194,6 +200,13 @@ mod tests {
         drop(file);
         assert_eq!(fs::read_to_string(&path).expect("it is there"), "12345");
         fs::remove_file(&path).expect("ours");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_that_takes_or_gives_without_end_is_no_pid_file() {
+        let error = PidFile::create("/dev/full").expect_err("it takes nothing").to_string();
+        assert_eq!(error, "unable to write PID file: /dev/full: No space left on device");
     }
 
     #[test]
