@@ -38,6 +38,33 @@ fn serve_two_and_stop(server: Server, words: &str) {
     assert!(ended.stderr.contains(&format!("linerate: error - {words}\n")), "{ended}");
 }
 
+/// The system ends a process that makes a file larger than its user may, unless it says no.
+#[test]
+fn a_limit_of_file_sizes_is_as_a_full_disk() {
+    let scratch = Scratch::new();
+    let path = |name: &str| scratch.file(name).to_str().expect("a plain path").to_owned();
+    let (log, stored) = (path("log"), path("stored"));
+    let limited = "ulimit -f 1; exec \"$@\"";
+    let options = ["--logfile", &log, "-J"];
+    let server = Server::start_as(Tool::Linerate, || redirected(limited), &options);
+    serve_two_and_stop(server, &format!("unable to write log file: {log}: File too large"));
+
+    let server = Server::start(Tool::Linerate, &[]);
+    let mut command = redirected(limited);
+    command.args(["-c", "127.0.0.1", "-p", &server.port().to_string(), "-R", "-F", &stored]);
+    let ended = Process::start(&mut command).wait(SOON).expect("it ends");
+    assert_eq!(ended.code, Some(1), "{ended}");
+    let words = format!("unable to write -F file {stored}: File too large");
+    assert!(ended.stderr.contains(&words), "{ended}");
+
+    let mut command = redirected(limited);
+    command.args(["auth", "keys", "--out", &path("key")]);
+    let ended = Process::start(&mut command).wait(SOON).expect("it ends");
+    assert_eq!(ended.code, Some(1), "{ended}");
+    assert!(ended.stderr.contains("key-private.pem: File too large"), "{ended}");
+    assert!(!scratch.file("key-private.pem").exists(), "half a key");
+}
+
 #[test]
 fn a_result_that_is_lost_is_no_success() {
     let server = Server::start(Tool::Linerate, &[]);
