@@ -201,6 +201,13 @@ mod tests {
         fs::remove_file(&path).expect("ours");
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_that_takes_or_gives_without_end_is_no_pid_file() {
+        let error = PidFile::create("/dev/full").expect_err("it takes nothing").to_string();
+        assert_eq!(error, "unable to write PID file: /dev/full: No space left on device");
+    }
+
     #[test]
     fn file_that_cannot_be_written_is_named() {
         let path = scratch("none").join("below");

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use linerate::cli::LimitsConfig;
 use linerate::limits::LiveLimits;
-use linerate::report::error_line;
-use linerate_core::test::End;
+use linerate::report::log::LogLine;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -25,38 +24,36 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Reads the file again whenever it is asked for. A system that does not give the file, or takes no
-    /// line, keeps nothing else: that is done on threads that serve nobody.
+    /// Reads the file again whenever it is asked for. A system that does not give the file keeps nothing
+    /// else: it is read on a thread that serves nobody.
     pub(super) async fn reread(self: Arc<Self>, asked: Arc<Notify>, console: Arc<Console>) {
         loop {
             asked.notified().await;
             let (policy, of_policy) = (self.clone(), console.clone());
-            let mut reading = spawn_blocking(move || of_policy.complain(&policy.load()));
+            let mut reading = spawn_blocking(move || policy.load(&of_policy));
             if timeout(PATIENCE, &mut reading).await.is_err() {
-                let line = self.line("cannot be read yet, the limits stay");
-                spawn_blocking({
-                    let console = console.clone();
-                    move || console.complain(&line)
-                });
+                self.tell(&console, "cannot be read yet, the limits stay");
                 let _ = reading.await;
             }
         }
     }
 
-    /// Replaces the limits by those of the file, if they can be used. What to say of it.
-    fn load(&self) -> String {
+    /// Replaces the limits by those of the file, if they can be used, and says so.
+    fn load(&self, console: &Console) {
         match self.limits.load() {
             Ok(limits) => {
                 self.live.set(limits);
-                self.line("read again, for later tests")
+                self.tell(console, "read again, for later tests");
             }
-            Err(error) => error_line(&self.program, &error, End::Server),
+            Err(error) => console.error(&error),
         }
     }
 
-    fn line(&self, what: &str) -> String {
-        let file = self.limits.policy().unwrap_or(Path::new("")).display();
-        format!("{}: --policy {file}: {what}", self.program)
+    fn tell(&self, console: &Console, what: &str) {
+        let file = self.limits.policy().unwrap_or(Path::new("")).display().to_string();
+        let plain = format!("{}: --policy {file}: {what}", self.program);
+        console
+            .tell(&plain, &LogLine::new("policy").with("file", file.as_str()).with("state", what));
     }
 }
 
