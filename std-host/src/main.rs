@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use linerate::cli::{self, Command};
 
 fn main() -> ExitCode {
+    linerate::system_info::outlive_file_limit();
     let ran = match cli::parse(std::env::args_os()) {
         Ok(Command::Client(config, output, process)) => command::client(config, output, process),
         Ok(Command::Server(config, output, process)) => command::server(config, output, process),

@@ -28,6 +28,12 @@ pub fn allow_many_sockets() {
     crate::sys::raise_descriptor_limit();
 }
 
+/// Lets this process outlive a file that grows above its user's limit (`ulimit -f`), which is then an
+/// error as a full disk is; for a command that owns its process.
+pub fn outlive_file_limit() {
+    crate::sys::ignore_file_size_signal();
+}
+
 /// Lets the calling thread, and all that it begins from then on, run on one CPU alone (`-A`); for a
 /// command that owns its process, and before its first test. A CPU that cannot be had is a test's
 /// business to say.

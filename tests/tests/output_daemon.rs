@@ -35,10 +35,25 @@ fn daemon_keeps_its_folder_its_number_and_its_log() {
     assert!(!scratch.file("pid").exists());
     let log = scratch.read("log");
     assert!(log.contains("Accepted connection from 127.0.0.1"), "{log}");
-    assert!(log.contains("the server has terminated by signal Terminated(15)\n"), "{log}");
-    // Nobody watches a daemon: it has a line for each thing of note, too.
+    // Nobody watches a daemon: it has a line for each thing of note, and says nothing twice.
+    assert_eq!(log.matches("Terminated(15)").count(), 1, "{log}");
     let last = log.lines().last().unwrap_or_default();
     assert!(last.ends_with(" stop reason=\"interrupted by signal Terminated(15)\""), "{log}");
+}
+
+#[test]
+fn a_log_that_a_daemon_cannot_have_is_warned_of() {
+    for more in [&[][..], &["-J", "--logfile", "log"]] {
+        let scratch = Scratch::new();
+        let port = free_port().to_string();
+        let options = ["-s", "-D", "-p", &port, "-I", "pid", "--test-log", "json"];
+        let started = in_folder(&scratch, &[&options[..], more].concat());
+        let daemon = Daemon::of(&scratch);
+        assert_eq!(started.code, Some(0), "{started}");
+        assert!(started.stderr.starts_with("warning: --test-log: none with -D"), "{started}");
+        assert_eq!(started.stderr.lines().count(), 1, "{started}");
+        daemon.stop();
+    }
 }
 
 #[test]
@@ -59,7 +74,8 @@ fn what_keeps_a_daemon_from_working_is_said_to_the_terminal() {
         assert!(ended.stderr.starts_with(&format!("linerate: {words}")), "{ended}");
         assert!(!scratch.file("pid").exists(), "{ended}");
     }
-    assert!(scratch.read("log").contains(listener));
+    let log = scratch.read("log");
+    assert!(log.contains(" error reason=\"unable to start listener for connections"), "{log}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use linerate_tests::client;
 use linerate_tests::journal::LoggedServer;
+use linerate_tests::process::Process;
 use linerate_tests::scratch::Scratch;
 use linerate_tests::script::{Peer, honest_client};
 use linerate_tests::server::Server;
@@ -62,6 +63,75 @@ fn each_test_has_a_line_when_it_begins_and_one_when_it_ends() {
         assert!(moved("bits_per_second") > 0, "{end}");
     }
     assert!(lines[7]["reason"].as_str().unwrap_or("").contains("Terminated(15)"), "{ended}");
+}
+
+/// In every form and place, what goes wrong is one line of the log, and nothing else is between them.
+#[test]
+fn a_refusal_is_one_line_and_a_log_as_json_holds_objects_only() {
+    let scratch = Scratch::new();
+    let file = scratch.file("log");
+    let file = file.to_str().expect("a plain path");
+    let policy = scratch.file("policy");
+    let policy = policy.to_str().expect("a plain path");
+    for (format, more) in [
+        ("json", &[][..]),
+        ("json", &["-V", "-d", "--explain", "--timestamps"]),
+        ("json", &["-J", "-f", "m"]),
+        ("json", &["--json-stream", "-d4"]),
+        ("json", &["-J", "--logfile", file]),
+        ("text", &[]),
+        ("text", &["--logfile", file]),
+    ] {
+        std::fs::write(policy, "server-max-duration = 5\n").expect("it is writable");
+        std::fs::write(file, "").expect("it is writable");
+        let options = [&["--test-log", format, "--policy", policy], more].concat();
+        let mut server = Server::start(Tool::Linerate, &options);
+        let ended = run(server.port(), &["-t", "9"]);
+        assert_eq!(ended.code, Some(3), "{ended}");
+        // Read again: first what is wrong, then what is right.
+        for content in ["no-such-limit = 1\n", "server-max-duration = 5\n"] {
+            std::fs::write(policy, content).expect("it is writable");
+            server.signal("HUP");
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        let ended = server.stop("TERM").expect("it ends");
+        let log = match more {
+            [.., "--logfile", _] if format == "text" => scratch.read("log"),
+            _ => ended.stderr.clone(),
+        };
+        for words in ["asked for 9 seconds", "no-such-limit", "Terminated(15)"] {
+            let is_it = |line: &&str| line.contains(words) && !line.contains("\"debug\"");
+            assert_eq!(log.lines().filter(is_it).count(), 1, "{options:?}: {ended}\n{log}");
+        }
+        assert!(!log.contains("linerate: "), "{options:?}: {ended}");
+        if format == "json" {
+            let is_event = |line: &str| {
+                let line = serde_json::from_str::<Value>(line);
+                line.is_ok_and(|line| line["event"].is_string() && line["time"].is_string())
+            };
+            assert!(log.lines().all(is_event), "{options:?}: {ended}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_cannot_begin_says_why_in_its_log() {
+    let taken = Server::start(Tool::Linerate, &[]);
+    let port = taken.port().to_string();
+    for more in [&[][..], &["-J"], &["-I", "no/such/folder"]] {
+        let mut command = Tool::Linerate.command();
+        command.args(["-s", "-p", &port, "--test-log", "json"]).args(more);
+        let ended = Process::start(&mut command).wait(SOON).expect("it ends at once");
+        assert_eq!(ended.code, Some(1), "{ended}");
+        let line: Value = serde_json::from_str(&ended.stderr).expect("one object");
+        assert_eq!(line["event"], "error", "{ended}");
+        assert!(line["reason"].as_str().unwrap_or("").starts_with("unable to "), "{ended}");
+    }
+    // A command line that cannot be used has no log yet.
+    let mut command = Tool::Linerate.command();
+    command.args(["-s", "-p", "0x", "--test-log", "json"]);
+    let ended = Process::start(&mut command).wait(SOON).expect("it ends at once");
+    assert!(ended.code == Some(1) && ended.stderr.starts_with("linerate: "), "{ended}");
 }
 
 #[test]

@@ -2,8 +2,6 @@
 //! PKCS#1, all in PEM as openssl writes them. A file that is something else says what it is.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use rsa::pkcs1;
@@ -14,6 +12,7 @@ use rsa::traits::PublicKeyParts;
 
 use super::pem::{self, PemProblem};
 use crate::error::words;
+use crate::small_file;
 
 /// Key sizes that are taken: smaller ones can be broken, larger ones keep a server busy.
 pub(super) const KEY_BITS: std::ops::RangeInclusive<usize> =
@@ -88,6 +87,9 @@ impl PrivateKey {
     fn from_pkcs1(der: &[u8]) -> Result<Self, KeyProblem> {
         let key = pkcs1::RsaPrivateKeyRef::from_der(der).map_err(|_| KeyProblem::Broken)?;
         is_of_size(key.modulus.as_bytes())?;
+        if key.version() == pkcs1::Version::Multi {
+            return Err(KeyProblem::ManyPrimes);
+        }
         key.try_into().map(Self).map_err(|_| KeyProblem::Broken)
     }
 }
@@ -113,11 +115,8 @@ fn is_of_size(modulus: &[u8]) -> Result<(), KeyProblem> {
 
 /// What a PEM file says. What is no text in it is kept out of the way: it cannot be part of a key.
 fn read(path: &Path) -> Result<String, KeyProblem> {
-    let failed = |error: io::Error| KeyProblem::Unreadable(words(&error));
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
-        .map_err(failed)?;
+    let bytes = small_file::read(path, MOST_BYTES);
+    let bytes = bytes.map_err(|error| KeyProblem::Unreadable(words(&error)))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -135,6 +134,8 @@ pub(super) enum KeyProblem {
     NotRsa,
     /// Fewer or more bits than are taken.
     Size(usize),
+    /// One of three primes or more, which openssl makes if asked to (RFC 8017, version 1).
+    ManyPrimes,
     /// Numbers that are no RSA key.
     Broken,
 }
@@ -156,6 +157,9 @@ impl fmt::Display for KeyProblem {
             Self::Size(bits) => {
                 let (least, most) = (KEY_BITS.start(), KEY_BITS.end());
                 write!(f, "holds an RSA key of {bits} bits; {least} to {most} are taken")
+            }
+            Self::ManyPrimes => {
+                f.write_str("holds an RSA key of more than two primes; one of two is needed")
             }
             Self::Pem { problem: PemProblem::Broken, .. } | Self::Broken => {
                 f.write_str("holds a key that is damaged")
@@ -187,6 +191,10 @@ mod tests {
             (PUBLIC, "holds a PUBLIC KEY; a private RSA key is needed"),
             (samples::EC_PRIVATE, "holds a key that is not for encryption with RSA"),
             (samples::SMALL_PRIVATE, "holds an RSA key of 512 bits; 1024 to 8192 are taken"),
+            (
+                samples::THREE_PRIMES,
+                "holds an RSA key of more than two primes; one of two is needed",
+            ),
             ("hello", "holds no key in PEM; a private RSA key is needed"),
             (&PRIVATE.replacen("MIIE", "MIIF", 1), "holds a key that is damaged"),
         ];

@@ -111,7 +111,11 @@ enum Readers {
 fn write_new(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), Error> {
     let failed = |error: io::Error| Error::system(path.display().to_string(), &error);
     let mut file = create_new(path, readers).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)
+    file.write_all(bytes).map_err(|error| {
+        // Half a key is worse than none.
+        let _ = std::fs::remove_file(path);
+        failed(error)
+    })
 }
 
 #[cfg(unix)]

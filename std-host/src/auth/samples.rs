@@ -56,3 +56,20 @@ pub(super) const SMALL_PRIVATE: &str = "-----BEGIN PRIVATE KEY-----\n\
  x0QtBe7yiIpexU2D3dZhTHY6cglkrQIhAKehFuhzQE1YyOI2Etmqu8sXqgExCh+6\n\
  4l6CuzFqQ++A\n\
  -----END PRIVATE KEY-----\n";
+/// `openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_primes:3`.
+pub(super) const THREE_PRIMES: &str = "-----BEGIN PRIVATE KEY-----\n\
+ MIICmAIBADANBgkqhkiG9w0BAQEFAASCAoIwggJ+AgEBAoGBAMu53Zz8UDHvJ5Ko\n\
+ bNMA0cl0Ah7aiHGVkVasG8orr3XbVuhEWijd27TcKQwR/0SOx/t0zCDDeJpp+8/W\n\
+ pFzyNZXSgCiOGxCgLLESb0LRlPUCDIG6oTkGLbU4AmPetyphHAm2a1QncD1AfJFt\n\
+ 0RDVWRIJyQaIxSnzJdOiGG+1lgjvAgMBAAECgYEAmw1X/L4P7yE8tiMXyDQMds2j\n\
+ O4ZJaGFUX2nYMLO08/c/GsHC+O155RnW2qg3pAAg1kUpFzz2jAX2XTfCr5wbOLZ2\n\
+ FBLfOQNNjMOwdIQ2RhnpciofnAu0Evy9bMSYEoH9jeRO2JcIBhcm2n2qB73aR7WI\n\
+ 5LlKwHwZkDlOiYoG7qkCKzv+xk/q+TJsJqzzwCJzxVoLs3SARNPp8hpIS8wvYmzB\n\
+ gZiUiqK5LIcnoR8CKxuolBan2PmHylpiv3Akt5kQC+oFprJbALbVlEyv1xAuoniX\n\
+ 5VA3g7A/1GMCKxBc0hVlzoUz/fBZomNDE+YVHuJ9QUhSm9cTNKkBm2Rx+jh0+sKa\n\
+ okxSQJ0CKxOdPUfDyG9NCQeIN9LDdyAo7QoM7+ZT+vGuDPlFSfLD35w9u/VjKRR4\n\
+ b5kCKzahquk+MKcIk6aPJQjexywqo6SGnpHwW+lWFs/QBJkLCkRiDYsptSg2Go4w\n\
+ gYowgYcCKx9uBQrHpr5bt475dBrR+79YG8JLYD+eNSEN+LUXbnHoZnrkG8ul6xRs\n\
+ ZVsCKxs0x1SPgn0hM4Gl2aUlw3/cqxrC2Kv5LRBR4coQYGBlxd/2+UCNfTKOqiUC\n\
+ Kx8xfwz92tBIh6hykafxUf2QxPWhwWDYlkBH9bdSBFdt1QTEnXIaTtfYH3I=\n\
+ -----END PRIVATE KEY-----\n";

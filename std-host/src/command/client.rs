@@ -8,11 +8,11 @@ use linerate::config::ClientConfig;
 use linerate::error::{Error, ExitCode};
 use linerate::observe::{Cancel, DebugLog, Detail, Observer};
 use linerate::process::PidFile;
-use linerate::report::{Progress, error_line};
+use linerate::report::Progress;
 use linerate::system_info::run_on_cpu;
 use linerate_core::test::End;
 
-use super::console::Console;
+use super::console::{Console, Purpose};
 use super::printer::Report;
 use super::{block_on, open_console, password, signals, tell_failure};
 
@@ -22,10 +22,12 @@ pub(crate) fn client(
     output: OutputConfig,
     process: ProcessConfig,
 ) -> ExitCode {
-    let console = match open_console(&output, End::Client) {
+    let purpose = Purpose { end: End::Client, log: None, lasts: false };
+    let console = match open_console(&output, purpose) {
         Ok(console) => console,
         Err(code) => return code,
     };
+    output.warnings().for_each(|text| console.warn_of_options(text));
     config.affinity.into_iter().for_each(run_on_cpu);
     let ran = ask_password(&mut config)
         .and_then(|()| process.pidfile.map(PidFile::create).transpose())
@@ -35,6 +37,7 @@ pub(crate) fn client(
         });
     ran.unwrap_or_else(|error| {
         tell_failure(&console, &output, &error, End::Client);
+        console.flush(None);
         error.exit_code()
     })
 }
@@ -57,7 +60,10 @@ async fn run(
     signals::listen(&cancel, ExitCode::Aborted, pid_file, None);
     let report = Report::new(output);
     let mut printer = Printer { output, console, report };
-    match run_client(config, &mut printer, &cancel).await {
+    let ran = run_client(config, &mut printer, &cancel).await;
+    // As long as signals are heard: who reads may take his time.
+    console.flush(None);
+    match ran {
         Ok(_) => ExitCode::Success,
         Err(failure) => failure.error.exit_code(),
     }
@@ -72,11 +78,11 @@ struct Printer<'a> {
 
 impl Observer for Printer<'_> {
     fn handle(&mut self, progress: Progress) {
-        self.console.print(&self.report.handle(&progress));
+        self.console.print(self.report.handle(&progress));
         match &progress {
-            Progress::Warning(warning) => self.console.warn(warning),
+            Progress::Warning(warning) => self.console.warn(warning, None),
             Progress::Ended(end) if self.report.is_text() => {
-                end.error.iter().for_each(|error| self.complain(error));
+                end.error.iter().for_each(|error| self.console.error(error));
             }
             _ => {}
         }
@@ -84,12 +90,6 @@ impl Observer for Printer<'_> {
 
     fn debug_log(&self) -> Option<DebugLog> {
         let (level, console) = (self.output.debug?, self.console.clone());
-        Some(DebugLog::new(Detail::from_level(level), move |text| console.debug(text)))
-    }
-}
-
-impl Printer<'_> {
-    fn complain(&self, error: &Error) {
-        self.console.complain(&error_line(&self.output.program, error, End::Client));
+        Some(DebugLog::new(Detail::from_level(level), move |text| console.debug(text, None)))
     }
 }

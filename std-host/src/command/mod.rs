@@ -7,18 +7,19 @@ mod client;
 mod console;
 mod journal;
 mod password;
+mod policy;
 mod printer;
 mod server;
 mod signals;
 mod supervise;
 mod throttle;
+mod writer;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use linerate::cli::{OutputConfig, Stop};
 use linerate::error::{Error, ExitCode};
-use linerate::report::error_line;
 use linerate::system_info::allow_many_sockets;
 use linerate_core::test::End;
 use tokio::runtime::Builder;
@@ -29,7 +30,7 @@ pub(crate) use client::client;
 pub(crate) use console::exit_code;
 pub(crate) use server::server;
 
-use console::Console;
+use console::{Console, Purpose};
 use printer::Report;
 
 /// Says what a person should read instead of a test.
@@ -63,29 +64,22 @@ fn block_on<T: Send>(work: impl Future<Output = Result<T, Error>> + Send) -> Res
     ran
 }
 
-/// Opens what the command prints to, and warns of options without effect.
-fn open_console(output: &OutputConfig, end: End) -> Result<Arc<Console>, ExitCode> {
-    match Console::open(output) {
-        Ok(console) => {
-            for warning in output.warnings() {
-                console::complain(&format!("warning: {warning}"));
-            }
-            Ok(Arc::new(console))
-        }
-        Err(error) => {
-            // Nothing is a document before there is a place for it.
-            Console::terminal(output).complain(&error_line(&output.program, &error, end));
-            Err(error.exit_code())
-        }
-    }
+/// Opens what the command prints to.
+fn open_console(output: &OutputConfig, purpose: Purpose) -> Result<Arc<Console>, ExitCode> {
+    Console::open(output, purpose).map(Arc::new).map_err(|error| {
+        // Nothing is a document, or a log, before there is a place for it.
+        console::complain_of(&error, output, purpose.end);
+        error.exit_code()
+    })
 }
 
-/// Says why there was no test, in the form that was asked for.
+/// Says why there was no test, in the form that was asked for, and in the log.
 fn tell_failure(console: &Console, output: &OutputConfig, error: &Error, end: End) {
-    match Report::without_peer(output, error, end) {
-        Some(document) => console.print(&document),
-        None => console.complain(&error_line(&output.program, error, end)),
+    let document = Report::without_peer(output, error, end);
+    if document.is_none() || console.has_log() {
+        console.error(error);
     }
+    document.into_iter().for_each(|document| console.print(document));
 }
 
 /// Control connections need little; the data streams have threads of their own.

@@ -2,15 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::Duration;
 
 use linerate::auth::Guest;
 use linerate::cli::{LimitsConfig, OutputConfig, ProcessConfig};
 use linerate::config::ServerConfig;
 use linerate::error::{Error, ExitCode};
-use linerate::limits::LiveLimits;
 use linerate::observe::{Cancel, DebugLog, Detail, Observer};
 use linerate::process::{Detached, PidFile, Readiness, detach};
 use linerate::report::log::{LogLine, TestLog};
@@ -21,11 +20,12 @@ use linerate::service::Supervisor;
 use linerate::system_info::run_on_cpu;
 use linerate_core::session::SessionError;
 use linerate_core::test::End;
+use tokio::sync::Notify;
 
-use super::console::Console;
-use super::journal::Journal;
+use super::console::{Console, Purpose};
+use super::journal::{self, Journal};
+use super::policy::Policy;
 use super::printer::{Report, is_plain, text_options};
-use super::throttle::Throttle;
 use super::{block_on, open_console, signals, supervise, tell_failure};
 
 /// Serves until it is told to stop, or for one test.
@@ -34,7 +34,9 @@ pub(crate) fn server(
     output: OutputConfig,
     process: ProcessConfig,
 ) -> ExitCode {
-    let console = match open_console(&output, End::Server) {
+    let log = journal::format(&output, process.daemon);
+    let purpose = Purpose { end: End::Server, log, lasts: !config.one_off };
+    let console = match open_console(&output, purpose) {
         Ok(console) => console,
         Err(code) => return code,
     };
@@ -43,6 +45,9 @@ pub(crate) fn server(
     let served = limits.and_then(|limits| {
         config.limits = limits;
         let readiness = leave(process.daemon)?;
+        console.log_panics();
+        let lost_log = journal::lost_log(&output).filter(|_| process.daemon);
+        output.warnings().chain(lost_log).for_each(|text| console.warn_of_options(text));
         let pid_file = process.pidfile.map(PidFile::create).transpose()?.map(Arc::new);
         block_on(serve(
             config,
@@ -58,9 +63,9 @@ pub(crate) fn server(
         Err(error) => {
             tell_failure(&console, &output, &error, End::Server);
             if process.daemon {
-                let line = error_line(&output.program, &error, End::Server);
-                console.complain_beside_log(&line);
+                console.error_beside_file(&error);
             }
+            console.flush(Some(LAST_OUTPUT));
             error.exit_code()
         }
     }
@@ -87,13 +92,23 @@ async fn serve(
     readiness: Option<Readiness>,
 ) -> Result<(), Error> {
     let cancel = Cancel::new();
-    let live = Arc::new(OnceLock::new());
-    let reread = reread(limits, live.clone(), &output, &console);
-    signals::listen(&cancel, ExitCode::Success, pid_file, reread);
+    let reread = limits.policy().map(|_| Arc::new(Notify::new()));
+    signals::listen(&cancel, ExitCode::Success, pid_file, reread.clone());
     let one_off = config.one_off;
-    let server = Server::bind(config).await?;
-    let _the_first = live.set(server.limits());
-    let journal = Journal::open(&output, readiness.is_some(), &console);
+    let server = tokio::select! {
+        server = Server::bind(config) => server?,
+        () = cancel.cancelled() => {
+            tell_failure(&console, &output, &cancel.error(), End::Server);
+            return Ok(());
+        }
+    };
+    if let Some(asked) = reread {
+        let policy = Policy { limits, live: server.limits(), program: output.program.clone() };
+        tokio::spawn(Arc::new(policy).reread(asked, console.clone()));
+    }
+    let journal = Journal::new(&console);
+    // What was said until here is for the terminal.
+    console.flush(Some(LAST_OUTPUT));
     readiness.map(Readiness::tell).transpose()?;
     let log = Arc::new(Log {
         port: server.port(),
@@ -105,10 +120,9 @@ async fn serve(
         running: AtomicUsize::new(0),
         next_test: AtomicU64::new(1),
         told_of_interrupt: AtomicBool::new(false),
-        complaints: Mutex::new(Throttle::new()),
     });
     log.print_banner(1);
-    log.write(|| LogLine::new("start").with("port", log.port));
+    log.journal.write(&LogLine::new("start").with("port", log.port));
     let supervisor = Supervisor::from_env().map(Arc::new);
     if let Some(supervisor) = &supervisor {
         let log = log.clone();
@@ -124,39 +138,21 @@ async fn serve(
     }
     let is_told = log.told_of_interrupt.load(Ordering::Relaxed);
     if cancel.is_cancelled() && !is_told {
-        tell_failure(&log.console, &log.output, &cancel.error(), End::Server);
+        log.tell_of_end();
     }
     let why = cancel.is_cancelled().then(|| cancel.error().to_string());
-    log.write(|| LogLine::new("stop").with("reason", why));
+    log.journal.write(&LogLine::new("stop").with("reason", why));
+    // What one test printed is worth waiting for; a server that is stopped has to end.
+    let is_waited_for = one_off && !cancel.is_cancelled();
+    log.console.flush((!is_waited_for).then_some(LAST_OUTPUT));
     Ok(())
-}
-
-/// Reads the policy file again, where there is one. One that cannot be used changes nothing.
-fn reread(
-    limits: LimitsConfig,
-    live: Arc<OnceLock<LiveLimits>>,
-    output: &OutputConfig,
-    console: &Arc<Console>,
-) -> Option<signals::Reread> {
-    let file = limits.policy()?.display().to_string();
-    let (output, console) = (output.clone(), console.clone());
-    Some(Box::new(move || match (limits.load(), live.get()) {
-        (Ok(limits), Some(live)) => {
-            live.set(limits);
-            let program = &output.program;
-            console.complain(&format!("{program}: --policy {file}: read again, for later tests"));
-        }
-        // The server begins with what it is about to read.
-        (Ok(_), None) => {}
-        (Err(error), _) => console.complain(&error_line(&output.program, &error, End::Server)),
-    }))
 }
 
 /// What all tests print through.
 struct Log {
     output: OutputConfig,
     console: Arc<Console>,
-    journal: Option<Journal>,
+    journal: Journal,
     port: u16,
     one_off: bool,
     cancel: Cancel,
@@ -164,20 +160,22 @@ struct Log {
     next_test: AtomicU64,
     /// A test's own document says what ended the server.
     told_of_interrupt: AtomicBool,
-    complaints: Mutex<Throttle>,
 }
 
 impl Log {
     fn print_banner(&self, test_number: u64) {
         if !self.output.is_json() {
-            self.console.print(&banner(&text_options(&self.output), self.port, test_number));
+            self.console.print(banner(&text_options(&self.output), self.port, test_number));
         }
     }
 
-    /// A line of the log, if there is one.
-    fn write(&self, line: impl FnOnce() -> LogLine) {
-        if let Some(journal) = &self.journal {
-            journal.write(&line());
+    /// Says why the server ends, unless the log does.
+    fn tell_of_end(&self) {
+        let error = self.cancel.error();
+        match Report::without_peer(&self.output, &error, End::Server) {
+            Some(document) => self.console.print(document),
+            None if self.journal.is_on() => {}
+            None => self.console.error(&error),
         }
     }
 
@@ -193,18 +191,6 @@ impl Log {
         self.cancel.cancelled().await;
         if let Some(supervisor) = supervisor {
             supervisor.stopping(&self.status());
-        }
-    }
-
-    /// A line on the error stream, unless there are too many.
-    fn complain(&self, line: &str) {
-        let mut throttle = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-        match throttle.admit(Instant::now()) {
-            None => {}
-            Some(0) => self.console.complain(line),
-            Some(unsaid) => {
-                self.console.complain(&format!("{line} (and {unsaid} lines before it)"));
-            }
         }
     }
 }
@@ -223,30 +209,23 @@ impl ObserveTests for Tests {
     }
 
     fn turned_away(&self, peer: SocketAddr, why: &str) {
-        match &self.0.journal {
-            Some(journal) => journal.write_few(LogLine::turned_away(peer, why)),
-            None => {
-                let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
-                self.0.complain(&format!("{program}: {ip} was turned away: {why}"));
-            }
-        }
+        let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
+        let plain = format!("{program}: {ip} was turned away: {why}");
+        self.0.journal.say_few(plain, Some(LogLine::turned_away(peer, why)));
     }
 
     fn waits(&self, peer: SocketAddr, place: usize) {
         if self.0.output.verbose {
             let (program, ip) = (&self.0.output.program, peer.ip().to_canonical());
-            self.0.complain(&format!("{program}: {ip} waits for its turn, {place} in the queue"));
+            let plain = format!("{program}: {ip} waits for its turn, {place} in the queue");
+            self.0.journal.say_few(plain, Some(LogLine::waits(peer, place)));
         }
     }
 
     fn cannot_accept(&self, error: &io::Error) {
         let error = Error::system("unable to accept connections for now", error);
-        match &self.0.journal {
-            Some(journal) => {
-                journal.write_few(LogLine::new("trouble").with("reason", error.to_string()));
-            }
-            None => self.0.complain(&error_line(&self.0.output.program, &error, End::Server)),
-        }
+        let plain = error_line(&self.0.output.program, &error, End::Server);
+        self.0.journal.say_few(plain, Some(LogLine::error(&error, End::Server)));
     }
 }
 
@@ -270,9 +249,9 @@ impl Observer for Printer {
         // For good: a test's lines look alike to its end.
         *is_numbered |= log.running.load(Ordering::Relaxed) > 1;
         report.set_numbered(*is_numbered);
-        log.console.print(&report.handle(&progress));
+        log.console.print(report.handle(&progress));
         match &progress {
-            Progress::Warning(warning) => log.console.warn(warning),
+            Progress::Warning(warning) => log.console.warn(warning, Some(self.test_number)),
             Progress::Ended(end) => {
                 if let Some(error) = &end.error {
                     self.on_error(error);
@@ -285,12 +264,14 @@ impl Observer for Printer {
 
     fn logged_in(&mut self, guest: &Guest) {
         self.test_log.logged_in(guest);
-        if self.log.output.verbose && self.log.journal.is_none() {
+        if self.log.output.verbose {
             let (program, ip) = (&self.log.output.program, &self.peer);
             let (user, behind) = (guest.user.escape_debug(), guest.behind_secs);
-            self.log.complain(&format!(
-                "{program}: {ip} logged in as \"{user}\", its clock is {behind} s behind"
-            ));
+            let plain =
+                format!("{program}: {ip} logged in as \"{user}\", its clock is {behind} s behind");
+            let event = LogLine::new("login").with("test", self.test_number);
+            let event = event.with("peer", ip.as_str()).with("user", guest.user.as_str());
+            self.log.journal.say_few(plain, Some(event.with("clock_behind_seconds", behind)));
         }
     }
 
@@ -301,7 +282,7 @@ impl Observer for Printer {
     fn debug_log(&self) -> Option<DebugLog> {
         let (level, console) = (self.log.output.debug?, self.log.console.clone());
         let number = self.test_number;
-        let write = move |text: &str| console.debug(&format!("#{number} {text}"));
+        let write = move |text: &str| console.debug(text, Some(number));
         Some(DebugLog::new(Detail::from_level(level), write))
     }
 }
@@ -309,7 +290,7 @@ impl Observer for Printer {
 impl Printer {
     /// Anybody can end a test that never began.
     fn journal(&mut self, progress: &Progress) {
-        let Some(journal) = &self.log.journal else { return };
+        let journal = &self.log.journal;
         match self.test_log.handle(progress) {
             Some(line) if self.test_log.has_begun() => journal.write(&line),
             Some(line) => journal.write_few(line),
@@ -327,7 +308,8 @@ impl Printer {
             let line = error_line(&log.output.program, error, End::Server);
             let tells_whose = is_turned_down(error) && !is_plain(&log.output);
             let whose = if tells_whose { format!(" (client {peer})") } else { String::new() };
-            log.complain(&format!("{number}{line}{whose}"));
+            // In the log, the line of the test's end says it.
+            log.journal.say_few(format!("{number}{line}{whose}"), None);
         }
     }
 }
@@ -347,3 +329,6 @@ impl Drop for Printer {
         }
     }
 }
+
+/// How long a server that ends waits for those who read what it said last.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);

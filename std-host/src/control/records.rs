@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use linerate_core::report::Span;
 use linerate_core::session::{Exchange, Session};
-use linerate_core::test::{End, Protocol, StreamId};
+use linerate_core::test::{End, Protocol, Role, StreamId};
 
 use super::MAX_STREAMS;
 use crate::error::{Error, words};
@@ -97,8 +97,11 @@ impl Records {
 
     /// What an error of the file behind the streams is.
     pub(super) fn file_error(&self, error: &io::Error) -> Error {
-        let name = self.file.as_ref().map(DataFile::record).map(|file| file.name);
-        Error::system(format!("-F {}", name.unwrap_or_default()), error)
+        let what = self.file.as_ref().map(DataFile::record).map(|file| {
+            let verb = if file.role == Role::Sender { "read" } else { "write" };
+            format!("unable to {verb} -F file {}", file.name)
+        });
+        Error::system(what.unwrap_or_default(), error)
     }
 
     pub(super) fn start<E: Exchange<MAX_STREAMS>>(

@@ -1,5 +1,5 @@
 //! The log of a server that nobody watches: one line when a test begins, one when it ends with who
-//! ended it and why, one for a connection that was turned away. Each line is a moment, an event and
+//! ended it and why, one for a connection that was turned away, and one for whatever else went wrong. Each line is a moment, an event and
 //! fields; how it is written, as text for people and `grep` or as JSON for programs, changes nothing
 //! of what it says.
 
@@ -49,10 +49,26 @@ impl LogLine {
         self
     }
 
+    /// Something went wrong, beside what a test's own end says.
+    pub fn error(error: &Error, end: End) -> Self {
+        Self::new("error").with("reason", message::error_text(error, end))
+    }
+
+    /// Something that an operator should know.
+    pub fn warning(text: &str) -> Self {
+        Self::new("warning").with("reason", text)
+    }
+
     /// A connection that became no test.
     pub fn turned_away(peer: SocketAddr, why: &str) -> Self {
         let host = peer.ip().to_canonical().to_string();
         Self::new("turned-away").with("peer", host).with("port", peer.port()).with("reason", why)
+    }
+
+    /// A client in the queue, at this place from one.
+    pub fn waits(peer: SocketAddr, place: usize) -> Self {
+        let host = peer.ip().to_canonical().to_string();
+        Self::new("waits").with("peer", host).with("port", peer.port()).with("place", place)
     }
 
     /// The line, without its newline.

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::error_text;
 use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::End;
@@ -96,6 +97,20 @@ pub(super) fn error_text(error: &Error, end: End) -> String {
         Error::ControlLost { phase, reason } if end == End::Server => {
             format!("the connection to the client broke while {phase}: {reason}")
         }
+        // A running test has no number of its own for a file that fails.
+        Error::Session(SessionError::Refused(Refusal::Error(told)))
+        | Error::Refused { refusal: Refusal::Error(told), .. }
+            if told.number == error_number::FILE && is_of_writing(told.errno) =>
+        {
+            let cause = words(&io::Error::from_raw_os_error(told.errno));
+            format!("unable to write -F file: {cause}")
+        }
+        // Its own words tell of the step that failed, and only the number of the cause.
+        Error::Refused { refusal: Refusal::Error(told), text }
+            if told.number == error_number::FILE && told.errno > 0 =>
+        {
+            format!("-F: {text}: {}", words(&io::Error::from_raw_os_error(told.errno)))
+        }
         // The number is the server's system's; of the same kind, most likely, as in iperf3.
         Error::Session(SessionError::Refused(Refusal::Error(told)))
             if told.errno > 0 && error_text::has_cause(told.number) =>
@@ -108,6 +123,13 @@ pub(super) fn error_text(error: &Error, end: End) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// What the system says of a file that is open and takes no more.
+fn is_of_writing(errno: i32) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let kind = io::Error::from_raw_os_error(errno).kind();
+    matches!(kind, StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// How an error is introduced.
@@ -212,10 +234,21 @@ mod tests {
         for (number, errno, text) in [
             (14, libc::ENOENT, "unable to open -F file: No such file or directory"),
             (14, 0, "unable to open -F file"),
+            (14, libc::ENOSPC, "unable to write -F file: No space left on device"),
+            (14, libc::EDQUOT, "unable to write -F file: Disk quota exceeded"),
+            (14, libc::EFBIG, "unable to write -F file: File too large"),
             (6, libc::ENOENT, "invalid number of parallel streams (min = 1, max = 128)"),
         ] {
             let refusal = Refusal::Error(ServerError { number, errno });
             let error = Error::Session(SessionError::Refused(refusal));
+            assert_eq!(error_value(&error, End::Client), text);
+        }
+        for (errno, text) in [
+            (libc::ENOSPC, "unable to write -F file: No space left on device"),
+            (libc::EIO, "-F: the file of stream 1 failed: Input/output error"),
+        ] {
+            let refusal = Refusal::Error(ServerError { number: 14, errno });
+            let error = Error::Refused { refusal, text: "the file of stream 1 failed".into() };
             assert_eq!(error_value(&error, End::Client), text);
         }
     }

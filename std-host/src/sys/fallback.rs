@@ -81,6 +81,8 @@ pub(crate) fn is_running(_process: u32) -> bool {
 
 pub(crate) fn raise_descriptor_limit() {}
 
+pub(crate) fn ignore_file_size_signal() {}
+
 pub(crate) fn cpu_times() -> CpuTimes {
     CpuTimes::default()
 }

@@ -19,8 +19,8 @@ pub(crate) use super::bsd::{
     set_traffic_class, share_port, unread_bytes, usable_buffer,
 };
 pub(crate) use super::unix::{
-    Hidden, cpu_times, exit_code, fork, is_running, leave_terminal, raise_descriptor_limit,
-    reuse_ended, set_keep_alive, socket_number,
+    Hidden, cpu_times, exit_code, fork, ignore_file_size_signal, is_running, leave_terminal,
+    raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
 };
 
 /// `poll` counts milliseconds: the last fraction of one is slept, which is as good as a wait.

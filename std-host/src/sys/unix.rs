@@ -64,6 +64,12 @@ pub(crate) fn exit_code(child: u32) -> Option<u8> {
     libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status) as u8)
 }
 
+/// Has the system answer a write above the limit of file sizes with an error alone.
+pub(crate) fn ignore_file_size_signal() {
+    // SAFETY: no handler runs for a signal that is ignored.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Begins a session without a terminal; what is written to the standard streams goes nowhere.
 pub(crate) fn leave_terminal() -> io::Result<()> {
     let nowhere = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
