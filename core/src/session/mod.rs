@@ -122,7 +122,7 @@ pub enum StreamEvent {
     /// A stream moved all its plan's limit, or a sender its share: what a sender sent is acknowledged or
     /// handed over, what was to come to a receiver is here.
     LimitReached,
-    /// A receiver has its plan's share, and goes on.
+    /// A receiver has its plan's share, and goes on. Who does not tell is looked at, only later.
     ShareReached,
     /// It broke or was closed by the peer in the middle of the test. The others go on.
     Closed,
