@@ -89,6 +89,54 @@ fn client_of_a_stopped_server_has_one_ending() {
 }
 
 #[test]
+fn what_a_stopped_server_measured_is_not_known_to_its_client() {
+    for (options, unknown) in [
+        (&["-P", "2"][..], "receiver"),
+        (&["-R", "-V"], "sender"),
+        (&["-u", "-b", "1M"], "receiver"),
+    ] {
+        let server = Server::start(Tool::Linerate, &[]);
+        let line = [&["-t", "20", "-b", "10M"], options].concat();
+        let client = client::start(Tool::Linerate, "127.0.0.1", server.port(), &line);
+        // The test is to be in its middle.
+        std::thread::sleep(Duration::from_millis(1500));
+        server.stop("TERM").expect("a signal ends it");
+        let ended = client.wait(TIME_LIMIT).expect("its server has ended");
+        let summary = ended.stdout.split("- - - -").last().expect("there is one");
+        let said = format!("({unknown} statistics not available)");
+        assert!(summary.contains(&said), "{ended}");
+        let measured = summary.lines().filter(|line| line.ends_with(unknown));
+        assert_eq!(measured.count(), 0, "{ended}");
+        assert!(!summary.contains("remote/receiver 0.0%"), "{ended}");
+    }
+}
+
+/// Either end of a test that one of them interrupts measured its own half only.
+#[test]
+fn documents_say_that_the_other_half_is_not_known() {
+    for is_server_stopped in [false, true] {
+        let server = Server::start(Tool::Linerate, &["-J", "-1"]);
+        let options = ["-t", "20", "-b", "10M", "-J"];
+        let mut client = client::start(Tool::Linerate, "127.0.0.1", server.port(), &options);
+        // The test is to be in its middle.
+        std::thread::sleep(Duration::from_millis(1500));
+        let (of_client, of_server) = if is_server_stopped {
+            let of_server = server.stop("TERM").expect("a signal ends it");
+            (client.wait(TIME_LIMIT).expect("its server has ended"), of_server)
+        } else {
+            client.signal("INT");
+            let of_client = client.wait(TIME_LIMIT).expect("a signal ends it");
+            (of_client, server.wait().expect("it was its only test"))
+        };
+        for (ended, own) in [(of_client, "sum_sent"), (of_server, "sum_received")] {
+            let document = ended.document().expect("exactly one document");
+            assert_eq!(document["linerate"]["has_peer_results"], false, "{ended}");
+            assert!(document["end"][own]["bytes"].as_u64() > Some(0), "{ended}");
+        }
+    }
+}
+
+#[test]
 fn server_that_is_stopped_in_a_test_has_one_ending() {
     let server = Server::start(Tool::Linerate, &["-J"]);
     let client = client::start(Tool::Linerate, "127.0.0.1", server.port(), &["-t", "20"]);

@@ -2,6 +2,8 @@
 //! iperf3's nearest number, linerate clients the reason too, and the server's log has both with who
 //! it was.
 
+#[path = "limits/bytes.rs"]
+mod bytes;
 #[path = "limits/queue.rs"]
 mod queue;
 #[path = "limits/refusals.rs"]

@@ -23,6 +23,10 @@ pub struct StreamPlan {
     /// Bytes after which a stream is done, the omitted start not counted: a sender's share of the
     /// test's amount, or for a client's receiver all of it. For UDP a multiple of the datagram size.
     pub limit_bytes: Option<u64>,
+    /// What falls to this stream of all that the test may move, bytes, the omitted start counted: a
+    /// sender sends no more; a receiver goes on, and says that it has it. For a UDP sender a multiple of
+    /// the datagram size.
+    pub share_bytes: Option<u64>,
     /// Sequence numbers of 64 bits instead of 32.
     pub counters_64bit: bool,
     /// The end of the omitted start; none if nothing is omitted.

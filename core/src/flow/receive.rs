@@ -15,6 +15,7 @@ pub struct ReceiveFlow<const WORDS: usize> {
     counters_64bit: bool,
     omit_until: Option<Instant>,
     limit_left: Option<u64>,
+    share_bytes: u64,
     tracker: SequenceTracker<WORDS>,
     jitter: Jitter,
     bytes: u64,
@@ -31,6 +32,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             counters_64bit: plan.counters_64bit,
             omit_until: plan.omit_until,
             limit_left: plan.limit_bytes,
+            share_bytes: plan.share_bytes.unwrap_or(u64::MAX),
             tracker: SequenceTracker::new(),
             jitter: Jitter::default(),
             bytes: 0,
@@ -79,6 +81,11 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
     /// The limit is reached: nothing more is counted.
     pub fn is_done(&self) -> bool {
         self.omit_until.is_none() && self.limit_left == Some(0)
+    }
+
+    /// The share is here; what comes beyond it is counted.
+    pub const fn has_share(&self) -> bool {
+        self.bytes >= self.share_bytes
     }
 
     /// What has arrived since the start.
@@ -142,6 +149,7 @@ mod tests {
             bitrate: None,
             burst: 1,
             limit_bytes: None,
+            share_bytes: None,
             counters_64bit: false,
             omit_until,
         }
@@ -179,6 +187,17 @@ mod tests {
             (flow.tally().bytes, flow.sample().omitted.map(|t| t.bytes)),
             (6000, Some(5000))
         );
+    }
+
+    #[test]
+    fn a_share_is_noticed_and_no_end() {
+        let mut plan = plan(Some(Instant::from_nanos(10)));
+        plan.share_bytes = Some(1000);
+        let mut flow = ReceiveFlow::<1>::new(&plan);
+        flow.handle_bytes(Instant::ZERO, 999);
+        assert!(!flow.has_share());
+        assert_eq!(flow.handle_bytes(Instant::ZERO, 7), 7);
+        assert!(flow.has_share() && !flow.is_done());
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum Step {
         /// When to ask again.
         until: Instant,
     },
-    /// The limit is reached, or there is no more data: nothing more is to be sent.
+    /// The limit or the share is reached, or there is no more data: nothing more is to be sent.
     Done,
 }
 
@@ -39,6 +39,7 @@ pub struct SendFlow {
     /// Bytes of the running burst that have not left yet.
     burst_left: u64,
     limit_left: Option<u64>,
+    share_bytes: u64,
     is_exhausted: bool,
     tally: Tally,
     omitted: Option<Tally>,
@@ -57,6 +58,7 @@ impl SendFlow {
             burst_bytes: block_bytes * u64::from(plan.burst.max(1)),
             burst_left: 0,
             limit_left: plan.limit_bytes,
+            share_bytes: plan.share_bytes.unwrap_or(u64::MAX),
             is_exhausted: false,
             tally: Tally::default(),
             omitted: None,
@@ -67,6 +69,7 @@ impl SendFlow {
     pub fn poll_step(&mut self, now: Instant) -> Step {
         self.leave_omit(now);
         let limit = self.limit_left.filter(|_| self.omit_until.is_none()).unwrap_or(u64::MAX);
+        let limit = limit.min(self.share_bytes.saturating_sub(self.tally.bytes));
         if limit == 0 || self.is_exhausted {
             return Step::Done;
         }
@@ -173,6 +176,7 @@ mod tests {
             bitrate: None,
             burst: 1,
             limit_bytes: None,
+            share_bytes: None,
             counters_64bit: false,
             omit_until: None,
         }
@@ -209,6 +213,24 @@ mod tests {
         let sample = flow.sample();
         assert_eq!(sample.omitted.map(|tally| tally.bytes), Some(50_000));
         assert_eq!(sample.tally.bytes, 51_000);
+    }
+
+    #[test]
+    fn a_share_is_the_end_in_the_omitted_start_too() {
+        for (protocol, omit_until) in [(Protocol::Tcp, None), (Protocol::Udp, Some(AT_MS(10)))] {
+            let plan = StreamPlan {
+                limit_bytes: Some(9000),
+                share_bytes: Some(3000),
+                omit_until,
+                ..plan(protocol)
+            };
+            let mut flow = SendFlow::new(Instant::ZERO, &plan);
+            assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes: 3000 });
+            flow.handle_sent(Instant::ZERO, 2000);
+            assert_eq!(flow.poll_step(AT_MS(9)), Step::Send { bytes: 1000 });
+            flow.handle_sent(AT_MS(9), 1000);
+            assert_eq!(flow.poll_step(AT_MS(9)), Step::Done);
+        }
     }
 
     #[test]

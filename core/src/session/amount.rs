@@ -1,10 +1,11 @@
 //! Tests that end by an amount: what each stream is to move, and when the receivers have it. Senders
-//! know it themselves; of receivers one stream that has all of it is enough, else the sum is looked
-//! at.
+//! know it themselves, and so do receivers between linerate ends: each stream moves its share. What
+//! a stock server sends is looked at: the sum counts, of which one stream may bring all.
 
 use super::Timer;
+use super::looks::Looks;
 use super::shared::{Conclusion, Purpose, Shared};
-use crate::stats::{Sample, StreamState};
+use crate::stats::{Sample, StreamAccount, StreamState};
 use crate::test::{End, Role};
 use crate::time::{Instant, NANOS_PER_SEC};
 
@@ -14,20 +15,24 @@ pub(super) struct Awaited {
     received: u64,
     /// When it grew last.
     grew: Instant,
-    /// How long it may stand still; none for as long as the control connection lives.
-    patience_ns: Option<u64>,
+    /// How long it may stand still.
+    patience_ns: u64,
+    /// A sender that goes on until each stream has its share. As long as none has, patience has no end
+    /// but the control connection's.
+    in_shares: bool,
+    pub(super) looks: Looks,
 }
 
 impl<const N: usize> Shared<N> {
-    /// What the stream at `index` is to move; its own share for a sender, and for a receiver all that
-    /// is to come its way.
+    /// What the stream at `index` is to move: its share of the amount, or of a stock server's all.
     pub(super) fn limit_of(&self, index: usize) -> Option<u64> {
         let settings = &self.settings;
         let (role, parallel) = (settings.role(self.end, index), u64::from(settings.parallel));
         let place = index as u64 % parallel;
-        let share = |amount: u64| match role {
-            Role::Sender => amount / parallel + u64::from(place < amount % parallel),
-            Role::Receiver => amount,
+        let is_shared = role == Role::Sender || self.receives_shares();
+        let share = |amount: u64| match is_shared {
+            true => amount / parallel + u64::from(place < amount % parallel),
+            false => amount,
         };
         let block_bytes = u64::from(settings.block_bytes);
         let limits = settings.limits;
@@ -55,10 +60,29 @@ impl<const N: usize> Shared<N> {
             .filter(|_| role == Role::Sender && arrives_whole)
     }
 
+    /// What falls to the stream at `index` of all that may be moved: a sender's part of what a server
+    /// allows, a receiver's of that or of what a client waits for.
+    pub(super) fn share_of(&self, index: usize) -> Option<u64> {
+        let settings = &self.settings;
+        let role = settings.role(self.end, index);
+        let (all, streams) = match (self.end, role) {
+            (End::Server, Role::Sender) => {
+                (self.watch.bytes()?.most_sent(), settings.parallel.into())
+            }
+            (End::Server, Role::Receiver) => (self.watch.bytes()?.most(), settings.stream_count()),
+            (End::Client, Role::Receiver) => (self.amount()?, settings.parallel.into()),
+            (End::Client, Role::Sender) => return None,
+        };
+        let (streams, place) = (streams as u64, index as u64 % u64::from(settings.parallel));
+        let share = all / streams + u64::from(place < all % streams);
+        let is_whole = role == Role::Sender && !settings.protocol.is_stream();
+        Some(if is_whole { share - share % u64::from(settings.block_bytes) } else { share })
+    }
+
     /// Client: begins to look how much its receivers have. Some stock servers stop by themselves when
-    /// they have sent the amount, of which some may have been lost or omitted: towards one that may
-    /// (`may_stop`), standing still for a while is the end.
-    pub(super) fn await_amount(&mut self, measured_from: Instant, may_stop: bool) {
+    /// they have sent the amount, of which some may have been lost or omitted: where the server does not
+    /// go on until each stream has its share, standing still for a while is the end.
+    pub(super) fn await_amount(&mut self, measured_from: Instant, in_shares: bool) {
         let receives = self.accounts.streams().iter().any(|s| s.role() == Role::Receiver);
         if self.amount().is_none() || !receives {
             return;
@@ -68,9 +92,10 @@ impl<const N: usize> Shared<N> {
             u64::from(settings.block_bytes) * u64::from(settings.burst.unwrap_or(1).max(1));
         let burst_ns = settings.bitrate.map_or(0, |rate| rate.nanos_for(burst_bytes));
         let patience_ns = STANDSTILL.saturating_add(burst_ns.saturating_mul(4));
-        let patience_ns = may_stop.then_some(patience_ns);
-        self.awaited = Some(Awaited { received: 0, grew: measured_from, patience_ns });
-        self.timers.arm(Timer::ReceiveCheck, measured_from.plus_nanos(SHORTEST_CHECK));
+        let looks = Looks::new(measured_from, LONGEST_CHECK);
+        let (received, grew) = (0, measured_from);
+        self.awaited = Some(Awaited { received, grew, patience_ns, in_shares, looks });
+        self.timers.arm(Timer::ReceiveCheck, looks.first());
     }
 
     /// Server: the client has sent everything. Its word overtakes what TCP still carries, and a stock
@@ -87,13 +112,14 @@ impl<const N: usize> Shared<N> {
             return self.stop(Conclusion::Results);
         }
         if self.awaited.is_none() && self.stopping.is_none() {
-            self.awaited = Some(Awaited { received: 0, grew: now, patience_ns: Some(LONGEST_GAP) });
+            let (received, patience_ns, in_shares) = (0, LONGEST_GAP, false);
+            let looks = Looks::new(now, LONGEST_CHECK);
+            self.awaited = Some(Awaited { received, grew: now, patience_ns, in_shares, looks });
             self.want_sample(Purpose::ReceiveCheck);
         }
     }
 
-    /// Ends the test when the amount is here, or does not come; else looks again when, at the rate so
-    /// far, half of the rest is there.
+    /// Ends the test when the amount is here, or does not come; else looks again.
     pub(super) fn on_receive_check(&mut self, now: Instant, samples: &[Sample]) {
         // The sample may come after another reason to stop.
         let (None, Some(mut awaited), Some(amount)) = (self.stopping, self.awaited, self.amount())
@@ -104,17 +130,31 @@ impl<const N: usize> Shared<N> {
         if received > awaited.received {
             awaited = Awaited { received, grew: now, ..awaited };
         }
-        self.awaited = Some(awaited);
-        let stood_still_ns = now.nanos_since(awaited.grew);
-        let is_given_up = awaited.patience_ns.is_some_and(|patience| stood_still_ns >= patience);
+        // The last streams may have lost their path.
+        let is_given_up = now.nanos_since(awaited.grew) >= awaited.patience_ns
+            && (!awaited.in_shares || self.receivers().any(StreamAccount::has_all));
         if received >= amount && !self.accounts.is_omitting() || is_given_up {
             return self.stop(Conclusion::Results);
         }
-        let elapsed_ns = now.nanos_since(self.measured_from());
-        let rest_ns = u128::from(amount.saturating_sub(received)) * u128::from(elapsed_ns)
-            / u128::from(received.max(1));
-        let wait_ns = (rest_ns / 2).clamp(u128::from(SHORTEST_CHECK), u128::from(LONGEST_CHECK));
-        self.timers.arm(Timer::ReceiveCheck, now.plus_nanos(wait_ns as u64));
+        let at = awaited.looks.next(now, received, amount.saturating_sub(received));
+        self.awaited = Some(awaited);
+        self.timers.arm(Timer::ReceiveCheck, at);
+    }
+
+    /// Each receiver waits for its share of the amount.
+    fn receives_shares(&self) -> bool {
+        self.awaited.is_some_and(|awaited| awaited.in_shares)
+    }
+
+    /// The receivers have what they wait for.
+    pub(super) fn is_all_here(&self) -> bool {
+        let some_have_all = self.receivers().any(StreamAccount::has_all);
+        let is_flowing = |stream: &StreamAccount| stream.state() == StreamState::Flowing;
+        some_have_all && !(self.receives_shares() && self.receivers().any(is_flowing))
+    }
+
+    fn receivers(&self) -> impl Iterator<Item = &StreamAccount> {
+        self.accounts.streams().iter().filter(|stream| stream.role() == Role::Receiver)
     }
 
     /// The amount of one direction, bytes.
@@ -125,8 +165,7 @@ impl<const N: usize> Shared<N> {
     }
 }
 
-/// How often received bytes are looked at while some are awaited.
-const SHORTEST_CHECK: u64 = NANOS_PER_SEC / 1000;
+/// How far apart the looks at received bytes are while some are awaited, at most.
 const LONGEST_CHECK: u64 = NANOS_PER_SEC / 50;
 /// How long nothing may arrive of what is in flight: a few retransmission time-outs.
 const LONGEST_GAP: u64 = NANOS_PER_SEC;

@@ -310,7 +310,7 @@ impl<const N: usize> Client<'_, N> {
     pub(super) fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
         if self.start_seen && shared.phase == Phase::Starting {
             shared.start(now);
-            shared.await_amount(shared.measured_from(), self.accepted.is_none());
+            shared.await_amount(shared.measured_from(), self.accepted.is_some());
         }
     }
 

@@ -6,15 +6,18 @@
 //! next input; debug builds assert it. Control bytes may wait until the connection takes them. The
 //! last event of every session is [`Event::Finished`], and it comes exactly once.
 
+mod allowance;
 mod amount;
 mod client;
 mod denial;
 mod documents;
 mod error;
 mod greeter;
+mod looks;
 mod opening;
 mod outbox;
 mod policy;
+mod rate;
 mod server;
 #[allow(clippy::module_inception, reason = "the session itself")]
 mod session;
@@ -116,9 +119,11 @@ pub enum StreamEvent {
         /// The system's error number.
         code: i32,
     },
-    /// A stream moved all its plan's limit: what a sender sent is acknowledged or handed over, what
-    /// was to come to a receiver is here.
+    /// A stream moved all its plan's limit, or a sender its share: what a sender sent is acknowledged or
+    /// handed over, what was to come to a receiver is here.
     LimitReached,
+    /// A receiver has its plan's share, and goes on. Who does not tell is looked at, only later.
+    ShareReached,
     /// It broke or was closed by the peer in the middle of the test. The others go on.
     Closed,
     /// The file that it reads or writes failed; `code` is the system's error number, zero if it gave

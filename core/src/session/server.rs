@@ -127,6 +127,15 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
         }
     }
 
+    /// Notes that others wait for this client's place, which has been silent for long enough: it is over
+    /// if its parameters are not here.
+    pub fn handle_others_wait(&mut self, now: Instant) {
+        self.shared.assert_drained();
+        if self.shared.phase == Phase::Parameters {
+            self.exchange.on_timeout(&mut self.shared, now, Timer::Step);
+        }
+    }
+
     /// Numbers a data stream that was accepted, and says what this end does on it; `None` if the
     /// client has opened all its streams already or must not yet.
     pub fn handle_stream_accepted(&mut self, now: Instant) -> Option<(StreamId, Role)> {

@@ -185,6 +185,7 @@ impl<const N: usize> Shared<N> {
             bitrate: settings.bitrate,
             burst: settings.burst.unwrap_or(1),
             limit_bytes: self.limit_of(index),
+            share_bytes: self.share_of(index),
             counters_64bit: settings.counters_64bit,
             omit_until: (settings.omit_secs > 0).then(|| self.omit_until(began)),
         })
@@ -242,11 +243,15 @@ impl<const N: usize> Shared<N> {
             StreamEvent::Closed | StreamEvent::Failed { .. } | StreamEvent::FileFailed { .. } => {
                 StreamState::Closed
             }
-            StreamEvent::Connected | StreamEvent::Refused => return,
+            StreamEvent::ShareReached if self.stopping.is_none() => return self.on_share(),
+            StreamEvent::ShareReached | StreamEvent::Connected | StreamEvent::Refused => return,
         };
         self.accounts.set_state(id, state);
         if self.stopping.is_some() {
             return;
+        }
+        if self.end == End::Server && event == StreamEvent::LimitReached {
+            self.on_share();
         }
         match (self.end, event) {
             (End::Server, StreamEvent::Failed { code }) => {
@@ -266,10 +271,9 @@ impl<const N: usize> Shared<N> {
         }
         let streams = || self.accounts.streams().iter();
         let senders = || streams().filter(|s| s.role() == Role::Sender);
-        let has_all = |stream: &StreamAccount| stream.state() == StreamState::LimitReached;
-        let all_sent =
-            senders().all(|s| s.state() != StreamState::Flowing) && senders().any(has_all);
-        let all_here = streams().any(|s| s.role() == Role::Receiver && has_all(s));
+        let all_sent = senders().all(|s| s.state() != StreamState::Flowing)
+            && senders().any(StreamAccount::has_all);
+        let all_here = self.is_all_here();
         let none_left = streams().all(|s| s.state() != StreamState::Flowing);
         match self.end {
             End::Client if all_sent || all_here => self.stop(Conclusion::Results),
@@ -279,7 +283,9 @@ impl<const N: usize> Shared<N> {
             }
             End::Server if none_left && self.awaited.is_some() => self.stop(Conclusion::Results),
             // A sender that has no more data is content to wait for the client's word.
-            End::Server if none_left && !senders().any(has_all) => self.await_step(now),
+            End::Server if none_left && !senders().any(StreamAccount::has_all) => {
+                self.await_step(now)
+            }
             _ => {}
         }
     }

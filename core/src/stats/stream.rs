@@ -12,7 +12,7 @@ use crate::test::{Role, StreamId};
 pub enum StreamState {
     /// It does, or may.
     Flowing,
-    /// A sender that has sent all it should.
+    /// It has moved all it should.
     LimitReached,
     /// It broke or was closed.
     Closed,
@@ -67,6 +67,11 @@ impl StreamAccount {
     /// Whether it still moves data.
     pub const fn state(&self) -> StreamState {
         self.state
+    }
+
+    /// It moved all it should.
+    pub(crate) fn has_all(&self) -> bool {
+        self.state == StreamState::LimitReached
     }
 
     /// Ends an interval; while `omitting`, what has been counted so far is left out of the result.

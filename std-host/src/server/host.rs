@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use linerate_core::protocol::code::{ServerError, error_number};
 use linerate_core::protocol::cookie::Cookie;
@@ -81,6 +81,10 @@ pub(super) async fn host(
     observer.handle(Progress::Connected(Arc::new(connection.clone())));
     let (sender, inputs) = mpsc::unbounded_channel();
     let mut was_accepted = false;
+    let hurrying = promise.is_some().then(|| {
+        let (shared, sender) = (shared.clone(), sender.clone());
+        tokio::spawn(async move { hurry(&shared, &sender).await }).abort_handle()
+    });
     let backend = Host {
         cookie,
         peer,
@@ -91,7 +95,7 @@ pub(super) async fn host(
         options: None,
         promise,
         place: Err(Denial::Closing),
-        waiting: None,
+        waiting: hurrying,
         connected: Vec::new(),
         file: None,
         cpu: None,
@@ -100,6 +104,17 @@ pub(super) async fn host(
     let records = Records::new(connection, config.interval);
     Driver::new(session, backend, stream, clock, inputs, records, observer).run(cancel).await;
     was_accepted
+}
+
+/// Tells a client that is asked for its test when others would like to have its place. Who asks for a
+/// place in earnest says at once what for.
+async fn hurry(shared: &Shared, sender: &mpsc::UnboundedSender<Input>) {
+    tokio::time::sleep(PARAMETERS).await;
+    while !shared.table.has_waiting() {
+        tokio::time::sleep(NEXT_LOOK).await;
+    }
+    // The test's own receiver lives as long as the test.
+    let _ = sender.send(Input::OthersWait);
 }
 
 /// As in the client: a session is large, and goes to the heap in a frame of its own.
@@ -122,7 +137,8 @@ struct Host<'a> {
     promise: Option<Promise>,
     /// Its place, or why it has none.
     place: Result<Place, Denial>,
-    /// The task that checks the login, or takes UDP greetings.
+    /// The task that waits with it: for others to wait until its parameters are here, then for the check
+    /// of its login, then for its UDP greetings.
     waiting: Option<AbortHandle>,
     /// The streams with an order that have come while others are missing, each with its order.
     connected: Vec<(u64, DataSocket)>,
@@ -135,6 +151,12 @@ struct Host<'a> {
 const TEXT_BYTES: usize = 8192;
 
 impl Host<'_> {
+    fn stop_waiting(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.abort();
+        }
+    }
+
     /// Finds the test a place and gets ready for its streams.
     fn make_room(&mut self, session: &TestSession<Self>) {
         let settings = session.settings();
@@ -231,6 +253,7 @@ impl Backend for Host<'_> {
 
     /// Before a login has been checked the test takes no place, which others could need.
     fn prepare(&mut self, session: &TestSession<Self>) {
+        self.stop_waiting();
         if self.shared.gate.is_none() {
             if self.shared.limits.get().require_login {
                 // Required since the limits were read again, by a server that began without keys.
@@ -267,6 +290,7 @@ impl Backend for Host<'_> {
                 };
                 session.handle_prepared(now, admission);
             }
+            (Input::OthersWait, _) => session.handle_others_wait(now),
             (Input::Unfit(told, error), _) => {
                 session.handle_prepared(now, Admission::Deny(told));
                 return Err(error);
@@ -397,6 +421,10 @@ fn sctp_error(error: &io::Error) -> ServerError {
     }
 }
 
+/// How long a client may take to say what to test where others wait: several round trips by satellite.
+const PARAMETERS: Duration = Duration::from_secs(5);
+/// How soon a client that took longer while nobody waited notices that somebody does.
+const NEXT_LOOK: Duration = Duration::from_secs(1);
 const STRAYED: &str =
     "its datagrams belong to a test of another address; --udp-anywhere lets them in";
 /// iperf3's number for data connections that cannot be listened for.
@@ -404,8 +432,6 @@ const STREAM_LISTENER: i32 = 202;
 
 impl Drop for Host<'_> {
     fn drop(&mut self) {
-        if let Some(waiting) = &self.waiting {
-            waiting.abort();
-        }
+        self.stop_waiting();
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum Input {
     Strayed(SocketAddr),
     /// Its client may have a test, or may not.
     Judged(Result<Guest, Refusal>),
+    /// Others wait for its place, and it has had time to say what to test.
+    OthersWait,
     /// Its streams can come, or there is no place for it.
     Prepared,
     /// The test cannot be had here: the number for the client, and what there is to say of it here.

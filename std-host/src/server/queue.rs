@@ -6,17 +6,23 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use linerate_core::protocol::code::ControlCode;
 use linerate_core::session::Denial;
 use tokio::net::TcpStream;
 
 use super::table::{Promise, Waiting};
+use crate::error::words;
 use crate::observe::Cancel;
 
 /// Why a client left the queue without a test.
 #[derive(Debug)]
 pub(super) enum Left {
-    /// It went, or its connection broke.
+    /// It went: its connection closed, or it said that it was interrupted.
     Gone,
+    /// Its connection broke.
+    Broke(io::Error),
+    /// It said something else before it was asked.
+    Spoke,
     /// It has to be told.
     Refused(Denial),
 }
@@ -25,6 +31,8 @@ impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gone => f.write_str("it left the queue"),
+            Self::Broke(error) => write!(f, "its connection broke in the queue: {}", words(error)),
+            Self::Spoke => f.write_str("it said something in the queue before it was asked"),
             Self::Refused(denial) => denial.fmt(f),
         }
     }
@@ -41,7 +49,7 @@ pub(super) async fn wait(
         // A turn that came counts, whatever else did.
         biased;
         promise = waiting.turn() => Ok(promise),
-        () = gone(stream) => Err(Left::Gone),
+        left = left(stream) => Err(left),
         () = tokio::time::sleep(limit) => {
             let limit_secs = u32::try_from(limit.as_secs()).unwrap_or(u32::MAX);
             Err(Left::Refused(Denial::QueueTime { limit_secs }))
@@ -50,14 +58,24 @@ pub(super) async fn wait(
     }
 }
 
-/// Returns once the client is gone. One that says something before it is asked gives up, too: stock
-/// clients do when they are interrupted.
-async fn gone(stream: &TcpStream) {
+/// Returns once the client waits no longer. Whoever says something before it is asked does not: clients
+/// say so when they are interrupted, and nothing else.
+async fn left(stream: &TcpStream) -> Left {
+    let mut byte = [0];
     loop {
-        let is_readable = stream.readable().await.is_ok();
-        match stream.try_read(&mut [0]) {
-            Err(error) if is_readable && error.kind() == io::ErrorKind::WouldBlock => {}
-            _ => return,
+        if let Err(error) = stream.readable().await {
+            return Left::Broke(error);
         }
+        return match stream.try_read(&mut byte) {
+            Ok(0) => Left::Gone,
+            Ok(_) => match ControlCode::from_byte(byte[0]) {
+                Some(ControlCode::ClientTerminate | ControlCode::IperfDone) => Left::Gone,
+                _ => Left::Spoke,
+            },
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            // Killed with something unread, or by its system.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Left::Gone,
+            Err(error) => Left::Broke(error),
+        };
     }
 }

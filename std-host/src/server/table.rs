@@ -122,6 +122,11 @@ impl Table {
         Ok(Welcome::Later(Waiting { number, place, turn: Some(receiver), shared }))
     }
 
+    /// Whether anybody waits for a place.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.0.lock().waiting.is_empty()
+    }
+
     /// Calls those who wait in vain by limits that have changed.
     pub(super) fn call_next(&self) {
         self.0.serve(&mut self.0.lock());

@@ -79,8 +79,8 @@ struct Stream {
 }
 
 impl Streams {
-    /// Runs each plan on the socket at the same place. `news` gets `LimitReached`, `Closed` and
-    /// `FileFailed`, each at most once a stream.
+    /// Runs each plan on the socket at the same place. `news` gets `LimitReached`, `ShareReached`,
+    /// `Closed` and `FileFailed`, each at most once a stream.
     ///
     /// # Errors
     /// When a plan's block size is none that its protocol can have, its file cannot be opened, or the

@@ -151,6 +151,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
     while context.is_running() {
         let now = context.clock.now();
         let turn = read_some(&context, &mut sink, u64::MAX, |bytes| flow.handle_bytes(now, bytes));
+        context.report_share(flow.has_share(), || flow.sample());
         context.report_limit(|| flow.is_done().then(|| flow.sample()));
         match turn {
             Turn::More => context.publish_if_due(now, || flow.sample()),

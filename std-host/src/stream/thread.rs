@@ -71,6 +71,7 @@ pub(super) struct Context {
     stopped: Option<oneshot::Sender<()>>,
     publish_due: Instant,
     limit_reported: bool,
+    share_reported: bool,
 }
 
 impl Context {
@@ -84,8 +85,17 @@ impl Context {
     ) -> Self {
         let stopped = Some(stopped);
         let publish_due = Instant::ZERO;
-        let limit_reported = false;
-        Self { id, socket, clock, shared, news, stopped, publish_due, limit_reported }
+        Self {
+            id,
+            socket,
+            clock,
+            shared,
+            news,
+            stopped,
+            publish_due,
+            limit_reported: false,
+            share_reported: false,
+        }
     }
 
     /// The order in force.
@@ -150,6 +160,15 @@ impl Context {
             self.limit_reported = true;
             self.publish(sample);
             self.report(StreamEvent::LimitReached);
+        }
+    }
+
+    /// Tells the session, once, that a receiver has its share, with its counts then.
+    pub(super) fn report_share(&mut self, has_share: bool, sample: impl FnOnce() -> Sample) {
+        if has_share && !self.share_reported {
+            self.share_reported = true;
+            self.publish(sample());
+            self.report(StreamEvent::ShareReached);
         }
     }
 

@@ -74,6 +74,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
     let mut flow = Box::new(Receiver::new(plan));
     while context.is_running() {
         let result = receive_batch(&context, &mut flow, &mut incoming);
+        context.report_share(flow.has_share(), || flow.sample());
         context.report_limit(|| flow.is_done().then(|| flow.sample()));
         let Err(error) = result else {
             let now = context.clock.now();

@@ -25,6 +25,7 @@ pub fn datagrams(data: &[u8]) {
         bitrate: (choice & 16 != 0).then(|| BitsPerSec((input.u64() >> 1).max(1))),
         burst: 1 + u16::from(input.byte() % 4),
         limit_bytes: None,
+        share_bytes: None,
         counters_64bit: choice & 1 != 0,
         omit_until: (choice & 2 != 0).then(|| Instant::from_nanos(input.u32().into())),
     };

@@ -40,6 +40,7 @@ const PLAN: StreamPlan = StreamPlan {
     bitrate: Some(BitsPerSec(1_000_000)),
     burst: 1,
     limit_bytes: None,
+    share_bytes: None,
     counters_64bit: false,
     omit_until: Some(Instant::from_nanos(50)),
 };

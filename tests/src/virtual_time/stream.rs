@@ -41,6 +41,7 @@ struct Receiving {
     /// What of its limit has not come yet, as the network knows it.
     limit_left: Option<u64>,
     limit_told: bool,
+    share_told: bool,
     counting: bool,
 }
 
@@ -153,6 +154,7 @@ impl Stream {
                 omit_until: plan.omit_until,
                 limit_left: plan.limit_bytes,
                 limit_told: false,
+                share_told: false,
                 counting: true,
             });
             for payload in std::mem::take(&mut self.early) {
@@ -272,6 +274,12 @@ impl Stream {
     pub fn take_limit_reached(&mut self) -> bool {
         let done = self.receive.as_mut().filter(|receiving| receiving.flow.is_done());
         done.is_some_and(|receiving| !std::mem::replace(&mut receiving.limit_told, true))
+    }
+
+    /// Whether the receiver has its share, told once.
+    pub fn take_share_reached(&mut self) -> bool {
+        let there = self.receive.as_mut().filter(|receiving| receiving.flow.has_share());
+        there.is_some_and(|receiving| !std::mem::replace(&mut receiving.share_told, true))
     }
 
     /// The sender learns that `bytes` are there.

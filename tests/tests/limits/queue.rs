@@ -1,7 +1,10 @@
 //! One test at a time, and waiting for one's turn.
 
+use std::net::Ipv4Addr;
+
 #[cfg(unix)]
 use linerate_tests::scratch::Scratch;
+use linerate_tests::script::{Peer, Step};
 
 use super::*;
 
@@ -81,6 +84,56 @@ fn client_that_goes_leaves_the_queue_to_another() {
             assert!(ended.stderr.contains(line), "{line:?} is missing: {ended}");
         }
     }
+}
+
+#[test]
+fn silent_client_keeps_a_place_from_others_for_seconds_only() {
+    let server =
+        Server::start(Tool::Linerate, &["--test-log", "text", "--exclusive", "--queue", "4"]);
+    // Each is asked for its parameters and says nothing; the second, nothing that is whole.
+    let silent = [vec![Step::Cookie], vec![Step::Cookie]].map(|steps| {
+        let mut peer = connect(&server);
+        peer.follow(&steps).expect("the server takes it");
+        sleep(Duration::from_millis(100));
+        peer
+    });
+    // Less than the 30 seconds of one of them.
+    ends_well(start(Tool::Linerate, &server, "-t 1"));
+    drop(silent);
+    let ended = server.stop("INT").expect("the server ends when it is told to");
+    assert_eq!(ended.stderr.matches("outcome=timed-out").count(), 2, "{ended}");
+}
+
+#[test]
+fn log_says_how_clients_left_the_queue() {
+    let server = Server::start(Tool::Linerate, &["--test-log", "text", "--queue", "4"]);
+    let running = start_running(Tool::Linerate, &server, "-t 3 -b 10M");
+    for (byte, _) in LEFT {
+        let mut peer = connect(&server);
+        peer.follow(&[Step::Cookie, Step::Pause(Duration::from_millis(100))]).expect("it waits");
+        if let Some(byte) = byte {
+            peer.follow(&[Step::Send(vec![byte])]).expect("the server reads");
+        }
+    }
+    ends_well(running);
+    let ended = server.stop("INT").expect("the server ends when it is told to");
+    let reasons = ended.stderr.lines().filter(|line| line.contains(" turned-away "));
+    let reasons: Vec<_> = reasons.filter_map(|line| line.split("reason=").nth(1)).collect();
+    assert_eq!(reasons, LEFT.map(|(_, reason)| format!("{reason:?}")), "{ended}");
+}
+
+/// What a client says in the queue before it closes, and what it is taken for.
+const LEFT: [(Option<u8>, &str); 5] = [
+    (None, "it left the queue"),
+    // Interrupted clients.
+    (Some(12), "it left the queue"),
+    (Some(16), "it left the queue"),
+    (Some(b'{'), "it said something in the queue before it was asked"),
+    (Some(1), "it said something in the queue before it was asked"),
+];
+
+fn connect(server: &Server) -> Peer {
+    Peer::connect((Ipv4Addr::LOCALHOST, server.port()).into()).expect("the server listens")
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The lines over the whole test: each stream's two sides, the sums, and with `-V` what it cost. A
-//! client shows what the server told it; a server prints before it has heard from its client and
-//! leaves the other side out.
+//! client shows what the server told it, or says that it told nothing; a server prints before it has
+//! heard from its client and leaves the other side out.
 
 use linerate_core::report::{Datagrams, Span};
 use linerate_core::test::{End, Role};
@@ -80,9 +80,11 @@ impl Summary<'_> {
             Role::Sender => ("sender", Tag::Sender),
             Role::Receiver => ("receiver", Tag::Receiver),
         };
-        if !self.is_shown(role, side) {
-            let is_verbose = self.options.verbose;
-            return if is_verbose { label.not_available(word) } else { String::new() };
+        let is_shown = self.is_shown(role, side);
+        if !is_shown || !numbers.is_known {
+            // The server's numbers did not come, which is not that it counted nothing.
+            let is_said = is_shown || self.options.verbose;
+            return if is_said { label.not_available(word) } else { String::new() };
         }
         let span = Span { start_ns: 0, end_ns: numbers.duration_ns };
         let data = lines::data(label, span, numbers.bytes, self.options.format);
@@ -103,12 +105,13 @@ impl Summary<'_> {
         if role == Role::Receiver {
             return String::new();
         }
+        let remote_use = match &self.end.remote_cpu {
+            None if self.start.connection.end == End::Client => "not available".into(),
+            cpu => cpu_use(&cpu.unwrap_or_default()),
+        };
         let line = |local: &str, remote: &str| {
-            format!(
-                "CPU Utilization: local/{local} {}, remote/{remote} {}\n",
-                cpu_use(&self.end.local_cpu),
-                cpu_use(&self.end.remote_cpu.unwrap_or_default()),
-            )
+            let local_use = cpu_use(&self.end.local_cpu);
+            format!("CPU Utilization: local/{local} {local_use}, remote/{remote} {remote_use}\n")
         };
         let mut text = line("sender", "receiver");
         if view::is_bidirectional(&self.start.settings) {

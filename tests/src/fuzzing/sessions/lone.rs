@@ -117,7 +117,8 @@ fn anything<E: Exchange<N>>(
             let id = StreamId::from_index(usize::from(input.byte() % 10));
             let event = match choice >> 4 {
                 0..8 => StreamEvent::LimitReached,
-                8..12 => StreamEvent::Closed,
+                8..11 => StreamEvent::Closed,
+                11 => StreamEvent::ShareReached,
                 12 => StreamEvent::Failed { code: i32::from(choice) },
                 13 => StreamEvent::FileFailed { code: i32::from(choice) },
                 14 => StreamEvent::Refused,

@@ -91,6 +91,9 @@ impl Pair {
             let plan = self.endpoint(end).and_then(|session| session.plan(id));
             let plan = plan.expect("known once the clock runs");
             self.streams[index].start(end, own, plan);
+            if self.streams[index].take_share_reached() {
+                self.enqueue(self.now, Occurrence::Stream(end, index, StreamEvent::ShareReached));
+            }
             if self.streams[index].take_limit_reached() {
                 self.enqueue(self.now, Occurrence::Stream(end, index, StreamEvent::LimitReached));
             }

@@ -37,6 +37,10 @@ impl Pair {
                     // Data shows as well as a reply that the greeting came.
                     self.tell_stream(receiver, opened, StreamEvent::Connected);
                 }
+                if self.streams[index].take_share_reached() {
+                    let reached = StreamEvent::ShareReached;
+                    self.enqueue(self.now, Occurrence::Stream(receiver, index, reached));
+                }
                 if self.streams[index].take_limit_reached() {
                     self.tell_stream(receiver, index, StreamEvent::LimitReached);
                 }

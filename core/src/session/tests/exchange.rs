@@ -1,0 +1,154 @@
+//! The order of the exchange: what is said in a whole test, out of turn, and not at all.
+
+use super::*;
+
+#[test]
+fn every_direction_and_number_of_streams_runs_to_its_end() {
+    for protocol in [Protocol::Tcp, Protocol::Udp] {
+        for direction in [Direction::Forward, Direction::Reverse, Direction::Bidirectional] {
+            for parallel in [1, 4] {
+                for server_output in [false, true] {
+                    let mut settings = settings(protocol, direction, parallel);
+                    settings.server_output = server_output;
+                    let mut pair = Pair::new(settings, None, None);
+                    pair.run();
+                    assert_eq!(pair.ending("client"), Some(Ending::Complete), "{settings:?}");
+                    assert_eq!(pair.ending("server"), Some(Ending::Complete), "{settings:?}");
+                    assert_eq!(pair.server.settings(), pair.client.settings());
+                    assert_eq!(pair.server.text().title(), Some("a \"title\""));
+                    let summary = pair.client.accounts().summary(0).expect("a stream");
+                    assert_eq!(summary.local.bytes, 10_000_000);
+                    assert_eq!(summary.remote.map(|side| side.bytes), Some(10_000_000));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_extension_is_agreed_only_if_both_want_it() {
+    let own = Some(Offer::OWN);
+    for (offer, answer, agreed) in [(own, own, own), (own, None, None), (None, own, None)] {
+        let settings = settings(Protocol::Tcp, Direction::Forward, 1);
+        let mut pair = Pair::new(settings, offer, answer);
+        pair.run();
+        assert_eq!(pair.client.extension(), agreed);
+        assert_eq!(pair.server.extension(), agreed);
+        assert_eq!(pair.ending("client"), Some(Ending::Complete));
+    }
+}
+
+#[test]
+fn an_echoed_start_does_not_end_a_measured_test_again() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.server_output = true;
+    let mut pair = Pair::new(settings, None, None);
+    pair.run_to_running();
+    let Pair { server, now, .. } = &mut pair;
+    let mut actions_after = |code: ControlCode| {
+        server.handle_control(*now, &[code.byte()]);
+        let mut actions: Vec<_> = core::iter::from_fn(|| server.poll_action()).collect();
+        if actions.contains(&Action::Sample) {
+            server.handle_samples(*now, &[Sample::default()], CpuTimes::default());
+            actions.extend(core::iter::from_fn(|| server.poll_action()));
+        }
+        while server.poll_event().is_some() {}
+        actions
+    };
+    let ends = [Action::StopStreams, Action::Sample, Action::CloseStreams, Action::CollectOutput];
+    assert_eq!(actions_after(ControlCode::TestEnd), ends);
+    assert_eq!(actions_after(ControlCode::TestStart), []);
+}
+
+#[test]
+fn a_silent_server_is_given_up_in_time() {
+    let settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    let mut pair = Pair::new(settings, None, None);
+    let (timer, at) = pair.client.poll_timeout().expect("an answer is awaited");
+    assert_eq!(timer, Timer::Quiet);
+    pair.client.handle_timeout(at);
+    assert_eq!(pair.client.poll_event(), Some(Event::StillUnanswered));
+    let (timer, at) = pair.client.poll_timeout().expect("an answer is awaited");
+    assert_eq!(timer, Timer::Step);
+    pair.client.handle_timeout(at);
+    let actions: Vec<_> = core::iter::from_fn(|| pair.client.poll_action()).collect();
+    assert_eq!(actions, [Action::CloseStreams, Action::CloseControl]);
+    let error = SessionError::Unanswered;
+    assert_eq!(pair.client.poll_event(), Some(Event::Finished(Ending::Failed(error))));
+    assert_eq!(pair.client.poll_control(), None, "no goodbye to a server that said nothing");
+}
+
+#[test]
+fn an_interrupt_is_measured_and_told_to_the_other_end() {
+    let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 1), None, None);
+    pair.run_to_running();
+    pair.now = Instant::from_nanos(1_500_000_000);
+    pair.client.handle_command(Command::Interrupt);
+    pair.run();
+    let interrupted = Ending::Failed(SessionError::Interrupted);
+    assert_eq!(pair.ending("client"), Some(interrupted));
+    let terminated = SessionError::Terminated(crate::test::End::Client);
+    assert_eq!(pair.ending("server"), Some(Ending::Failed(terminated)));
+    for (end, accounts) in [("client", pair.client.accounts()), ("server", pair.server.accounts())]
+    {
+        assert_eq!(accounts.summary(0).expect("a stream").local.bytes, 1_500_000, "{end}");
+    }
+}
+
+#[test]
+fn an_echo_of_a_state_while_the_output_is_collected_changes_nothing() {
+    let mut settings = settings(Protocol::Tcp, Direction::Forward, 1);
+    settings.server_output = true;
+    let mut server = running_server(settings);
+    server.handle_control(Instant::ZERO, &[4]);
+    outputs(&mut server);
+    answer(&mut server, SECOND, 1000);
+    assert!(outputs(&mut server).0.contains(&Action::CollectOutput));
+    server.handle_control(Instant::ZERO, &[1, 2]);
+    assert_eq!(outputs(&mut server), (vec![], vec![]));
+}
+
+/// Before the parameters a reason may follow the refusal, or not.
+#[test]
+fn a_busy_server_may_say_why_or_not() {
+    let frame = crate::protocol::explanation::explanation_frame(&"tests at once: 1");
+    let refused = Event::Finished(Ending::Failed(SessionError::Refused(Refusal::Busy)));
+    let denied = ControlCode::AccessDenied.byte();
+    for (offer, bytes, then_closes, expected) in [
+        (Some(Offer::OWN), &frame[..], false, Some("tests at once: 1")),
+        (Some(Offer::OWN), &frame[..7], true, None),
+        // A stock server closes at once.
+        (Some(Offer::OWN), &[], true, None),
+        (Some(Offer::OWN), &[], false, None),
+        // No explanation is so long.
+        (Some(Offer::OWN), &[0, 0, 1, 1], false, None),
+        (None, &frame[..], false, None),
+    ] {
+        let settings = settings(Protocol::Tcp, Direction::Forward, 1);
+        let mut pair = Pair::new(settings, offer, None);
+        while let Some(Transmit::Bytes(cookie)) = pair.client.poll_control() {
+            let len = cookie.len();
+            pair.client.consume_control(len);
+        }
+        let mut told = Vec::new();
+        let mut say = |client: &mut ClientSession<'static, N>, bytes: &[u8]| {
+            client.handle_control(Instant::ZERO, bytes);
+            told.extend(outputs(client).1);
+        };
+        say(&mut pair.client, &[denied]);
+        bytes.iter().for_each(|byte| say(&mut pair.client, &[*byte]));
+        if told.is_empty() {
+            if then_closes {
+                pair.client.handle_control_closed(Instant::ZERO);
+            } else {
+                let in_time = Instant::from_nanos(1_000_000_000);
+                assert_eq!(pair.client.poll_timeout(), Some((Timer::Step, in_time)));
+                pair.client.handle_timeout(in_time);
+            }
+            told.extend(outputs(&mut pair.client).1);
+        }
+        assert_eq!(told, [refused], "{offer:?} {bytes:?}");
+        assert_eq!(pair.client.explanation(), expected);
+        assert_eq!(pair.client.poll_control(), None, "nothing more is said");
+    }
+}
