@@ -258,6 +258,16 @@ impl TestSettings {
         Some(most.saturating_mul(self.stream_count() as u64))
     }
 
+    /// Whether receivers may take several datagrams at once, with one time of arrival for all: where
+    /// they were asked to, and where datagrams come so fast that one by one would be too slow.
+    pub const fn joins_arrivals(&self) -> bool {
+        let is_fast = match self.bitrate {
+            Some(rate) => rate.nanos_for(self.block_bytes as u64) < JOINED_GAP_NANOS,
+            None => true,
+        };
+        matches!(self.protocol, Protocol::Udp) && (self.offload.gro || is_fast)
+    }
+
     /// Data streams of this test, both directions together.
     pub const fn stream_count(&self) -> usize {
         self.direction.stream_count(self.parallel)
@@ -282,6 +292,8 @@ pub const fn datagram_bytes_for(control_mss: Option<u32>) -> u32 {
 pub const DEFAULT_SECONDS: u32 = 10;
 /// Longest test (`-t`), seconds: one day; iperf3 since 3.0.5.
 pub const MAX_SECONDS: u32 = 86_400;
+/// Datagrams of a stream that are closer than this share a time of arrival: 560 Mbit/s of 1400 bytes.
+pub const JOINED_GAP_NANOS: u64 = 20_000;
 /// Longest omitted start (`-O`), seconds; iperf3 since 3.18 (60 before).
 pub const MAX_OMIT_SECS: u32 = 600;
 /// Most streams a direction (`-P`); iperf3 since 3.0.
