@@ -44,10 +44,6 @@ impl Outgoing {
         (self.buffer.len() / self.datagram_bytes).min(self.row * sys::MOST_MESSAGES) as u64
     }
 
-    /// Datagrams of a message, at most.
-    pub(super) fn row(&self) -> usize {
-        self.row
-    }
 
     /// Sends at most `count` of the flow's next datagrams in one call, stamped with `now`, and returns
     /// how many; 0 when the kernel wants fewer at once.
