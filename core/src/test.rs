@@ -2,7 +2,7 @@
 //! hold nonsense. They come from a person (client) or from the parameters document (server); how
 //! that document spells them is `protocol::parameters`' business.
 
-use crate::units::BitsPerSec;
+use crate::units::{BitsPerSec, PacketsPerSec};
 
 /// The transport of the data streams. The control connection is always TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -247,6 +247,14 @@ impl TestSettings {
             server_affinity: None,
             offload: Offload { gso: false, gro: false },
         }
+    }
+
+    /// Sets the target rate of each stream to so many of its blocks; none of them is no limit.
+    pub const fn set_packet_rate(&mut self, rate: PacketsPerSec) {
+        self.bitrate = match rate.bits(self.block_bytes) {
+            BitsPerSec(0) => None,
+            bits => Some(bits),
+        };
     }
 
     /// Bits per second that were asked for, all streams and both directions together; none for a test

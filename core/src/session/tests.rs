@@ -2,6 +2,7 @@
 //! Runs with data, loss and deadlines are in the workspace's `tests`.
 
 extern crate std;
+use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
@@ -13,6 +14,7 @@ use crate::protocol::parameters::ClientText;
 use crate::stats::{CpuTimes, Sample, Tally};
 use crate::test::{Direction, Limits, Protocol, TestSettings};
 use crate::time::Instant;
+use crate::units::{BitsPerSec, PacketsPerSec};
 
 const N: usize = 8;
 
@@ -40,6 +42,7 @@ impl Pair {
     ) -> Self {
         let config = ClientConfig {
             settings,
+            packet_rate: None,
             text: ClientText { title: Some("a \"title\""), ..ClientText::default() },
             client_version: crate::IPERF3_EQUIVALENT,
             interval,
@@ -375,16 +378,21 @@ fn running_client(settings: TestSettings, interval: Option<Duration>) -> ClientS
     client
 }
 
-/// As [`running_client`], the first sample not answered yet.
-fn begun_client(settings: TestSettings, interval: Option<Duration>) -> ClientSession<'static, N> {
-    let config = ClientConfig {
+fn client_config(settings: TestSettings, interval: Option<Duration>) -> ClientConfig<'static> {
+    ClientConfig {
         settings,
+        packet_rate: None,
         text: ClientText::default(),
         client_version: crate::IPERF3_EQUIVALENT,
         interval,
         offer: None,
         deadlines: Deadlines::default(),
-    };
+    }
+}
+
+/// As [`running_client`], the first sample not answered yet.
+fn begun_client(settings: TestSettings, interval: Option<Duration>) -> ClientSession<'static, N> {
+    let config = client_config(settings, interval);
     let cookie = Cookie::from_random([7; 36]);
     let mut client = ClientSession::new(Instant::ZERO, config, cookie).expect("few streams");
     client.handle_control(Instant::ZERO, &[9, 10]);
@@ -397,6 +405,31 @@ fn begun_client(settings: TestSettings, interval: Option<Duration>) -> ClientSes
     outputs(&mut client);
     assert_eq!(client.phase(), Phase::Running);
     client
+}
+
+#[test]
+fn packets_per_second_become_bits_of_the_datagrams_that_the_path_carries() {
+    // 1000 a second of 1448 bytes; before the path is known, of 1460.
+    let mut settings = settings(Protocol::Udp, Direction::Bidirectional, 2);
+    settings.bitrate = None;
+    let config =
+        ClientConfig { packet_rate: Some(PacketsPerSec(1000)), ..client_config(settings, None) };
+    let cookie = Cookie::from_random([7; 36]);
+    let mut client = ClientSession::<N>::new(Instant::ZERO, config, cookie).expect("few streams");
+    assert_eq!(client.settings().bitrate, Some(BitsPerSec(11_680_000)));
+    client.handle_path(Some(1448));
+    assert_eq!(client.settings().bitrate, Some(BitsPerSec(11_584_000)));
+    assert_eq!(client.settings().asked_bits_per_second(), Some(4 * 11_584_000));
+
+    client.consume_control(Cookie::LEN);
+    client.handle_control(Instant::ZERO, &[9]);
+    let mut sent = String::new();
+    while let Some(Transmit::Bytes(bytes)) = client.poll_control() {
+        let len = bytes.len();
+        sent += &String::from_utf8_lossy(bytes);
+        client.consume_control(len);
+    }
+    assert!(sent.contains(r#""len":1448,"bandwidth":11584000,"#), "{sent}");
 }
 
 fn outputs<E: Exchange<N>>(session: &mut Session<E, N>) -> (Vec<Action>, Vec<Event>) {

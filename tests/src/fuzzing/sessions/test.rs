@@ -43,6 +43,7 @@ pub(super) fn settings(input: &mut Input<'_>) -> TestSettings {
 pub(super) fn client(settings: TestSettings, interval: Option<Duration>) -> ClientConfig<'static> {
     ClientConfig {
         settings,
+        packet_rate: None,
         text: ClientText { title: Some("fuzz"), ..ClientText::default() },
         client_version: linerate_core::IPERF3_EQUIVALENT,
         interval,
