@@ -264,6 +264,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             Action::StopStreams => {
                 if let Some(streams) = &mut self.streams {
                     streams.stop().await;
+                    self.records.engines = streams.engines();
                 }
             }
             Action::CloseStreams => {

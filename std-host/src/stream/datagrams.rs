@@ -10,6 +10,7 @@ use linerate_core::test::MAX_UDP_BLOCK;
 use linerate_core::time::Instant;
 use socket2::Socket;
 
+use crate::report::Engine;
 use crate::sys::{self, Joined};
 
 /// Datagrams on their way out.
@@ -20,6 +21,10 @@ pub(super) struct Outgoing {
     datagram_bytes: usize,
     /// Datagrams of a message.
     row: usize,
+    /// Longest row and most datagrams of a call since rows have this length.
+    longest: usize,
+    most_sent: usize,
+    is_reduced: bool,
 }
 
 impl Outgoing {
@@ -29,8 +34,14 @@ impl Outgoing {
     /// Why there are no rows.
     pub(super) fn new(socket: &Socket, datagram: &[u8]) -> (Self, io::Result<()>) {
         let most = (MAX_UDP_BLOCK as usize / datagram.len()).clamp(1, MOST_DATAGRAMS);
-        let mut outgoing =
-            Self { buffer: datagram.repeat(most), datagram_bytes: datagram.len(), row: 1 };
+        let mut outgoing = Self {
+            buffer: datagram.repeat(most),
+            datagram_bytes: datagram.len(),
+            row: 1,
+            longest: 0,
+            most_sent: 0,
+            is_reduced: false,
+        };
         let segment = u16::try_from(datagram.len()).ok().filter(|_| most > 1);
         let is_cut = segment.map_or(Ok(()), |bytes| sys::set_segment_size(socket, Some(bytes)));
         if segment.is_some() && is_cut.is_ok() {
@@ -42,6 +53,12 @@ impl Outgoing {
     /// Most datagrams that one call sends.
     pub(super) fn most(&self) -> u64 {
         (self.buffer.len() / self.datagram_bytes).min(self.row * sys::MOST_MESSAGES) as u64
+    }
+
+    /// How the datagrams go.
+    pub(super) fn engine(&self) -> Engine {
+        let (row, call) = (self.longest as u32, self.most_sent as u32);
+        Engine::DatagramsSent { row, call, is_reduced: self.is_reduced }
     }
 
     /// Sends at most `count` of the flow's next datagrams in one call, stamped with `now`, and returns
@@ -59,8 +76,14 @@ impl Outgoing {
             flow.write_header(now, ahead, datagram);
         }
         match sys::send_messages(socket, datagrams, self.row * self.datagram_bytes) {
-            Ok(messages) => Ok(count.min((messages * self.row) as u64)),
+            Ok(messages) => {
+                let sent = (messages * self.row).min(count as usize);
+                self.most_sent = self.most_sent.max(sent);
+                self.longest = self.longest.max(sent.min(self.row));
+                Ok(sent as u64)
+            }
             Err(error) if self.row > 1 && is_refusal(&error) => {
+                (self.longest, self.most_sent, self.is_reduced) = (0, 0, true);
                 self.row = if self.row > SAFE_SEGMENTS { SAFE_SEGMENTS } else { 1 };
                 if self.row == 1 {
                     sys::set_segment_size(socket, None)?;
@@ -79,6 +102,10 @@ pub(super) struct Incoming {
     buffer: Vec<u8>,
     slot_bytes: usize,
     found: Vec<Joined>,
+    only_headers: bool,
+    /// Most datagrams of a message and of a call so far.
+    longest: usize,
+    most_received: usize,
 }
 
 impl Incoming {
@@ -91,7 +118,11 @@ impl Incoming {
 
     /// One a message, without copying more than the header where the system can.
     pub(super) fn skipping(datagram_bytes: usize) -> Self {
-        if sys::SKIPS_RX_COPY { Self::with_slots(START_BYTES) } else { Self::whole(datagram_bytes) }
+        if sys::SKIPS_RX_COPY {
+            Self { only_headers: true, ..Self::with_slots(START_BYTES) }
+        } else {
+            Self::whole(datagram_bytes)
+        }
     }
 
     /// As the kernel joins them.
@@ -109,6 +140,19 @@ impl Incoming {
             buffer: vec![0; slots * slot_bytes],
             slot_bytes,
             found: vec![Joined::default(); slots],
+            only_headers: false,
+            longest: 0,
+            most_received: 0,
+        }
+    }
+
+    /// How the datagrams come; with `joins_arrivals` those of a call share their time.
+    pub(super) fn engine(&self, joins_arrivals: bool) -> Engine {
+        Engine::DatagramsReceived {
+            row: self.longest as u32,
+            call: self.most_received as u32,
+            only_headers: self.only_headers,
+            shares_arrivals: joins_arrivals,
         }
     }
 
@@ -120,14 +164,19 @@ impl Incoming {
         mut take: impl FnMut(&[u8], usize),
     ) -> io::Result<bool> {
         let count = sys::recv_messages(socket, &mut self.buffer, self.slot_bytes, &mut self.found)?;
+        let mut received = count;
         for (slot, message) in self.buffer.chunks_exact(self.slot_bytes).zip(&self.found[..count]) {
             let there = &slot[..message.len.min(slot.len())];
             if message.segment >= message.len {
                 take(there, message.len);
             } else {
                 there.chunks(message.segment).for_each(|datagram| take(datagram, datagram.len()));
+                let joined = there.len().div_ceil(message.segment);
+                received += joined.saturating_sub(1);
+                self.longest = self.longest.max(joined);
             }
         }
+        self.most_received = self.most_received.max(received);
         Ok(count == self.found.len())
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, 
             }
         }
     }
-    context.publish_final(flow.sample());
+    context.publish_final(flow.sample(), source.engine());
     context.wait_for_close();
 }
 
@@ -176,7 +176,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
     if !over && !file_failed {
         over = drain(&context, &mut flow, &mut sink);
     }
-    context.publish_final(flow.sample());
+    context.publish_final(flow.sample(), sink.engine());
     if !over {
         discard(&context, &mut sink);
     }

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use linerate_core::session::StreamEvent;
@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::News;
 use crate::clock::Clock;
+use crate::report::Engine;
 use crate::sys::{self, Interest, Wake};
 
 /// What a stream is to do; orders only ever go up.
@@ -36,6 +37,7 @@ pub(super) struct Shared {
     order: AtomicU8,
     wake: Wake,
     sample: Mutex<Sample>,
+    engine: OnceLock<Engine>,
 }
 
 impl Shared {
@@ -44,6 +46,7 @@ impl Shared {
             order: AtomicU8::new(Order::Run as u8),
             wake: Wake::new()?,
             sample: Mutex::new(Sample::default()),
+            engine: OnceLock::new(),
         })
     }
 
@@ -56,6 +59,11 @@ impl Shared {
     /// The last published counts.
     pub(super) fn sample(&self) -> Sample {
         *self.sample.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the data went; known with the last counts.
+    pub(super) fn engine(&self) -> Option<Engine> {
+        self.engine.get().copied()
     }
 }
 
@@ -111,9 +119,11 @@ impl Context {
         *self.shared.sample.lock().unwrap_or_else(PoisonError::into_inner) = sample;
     }
 
-    /// Publishes the last counts and tells whoever waits for it.
-    pub(super) fn publish_final(&mut self, sample: Sample) {
+    /// Publishes the last counts, and how the data went, and tells whoever waits for it.
+    pub(super) fn publish_final(&mut self, sample: Sample, engine: Engine) {
         self.publish(sample);
+        // Said before only by a thread that ends twice, which none does.
+        let _ = self.shared.engine.set(engine);
         if let Some(stopped) = self.stopped.take() {
             // Nobody waits when the streams were dropped.
             let _ = stopped.send(());

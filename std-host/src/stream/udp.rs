@@ -47,7 +47,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
             context.wait_for_stop();
         }
     }
-    context.publish_final(flow.sample());
+    context.publish_final(flow.sample(), outgoing.engine());
     context.wait_for_close();
 }
 
@@ -87,7 +87,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
         }
     }
     drain(&context, &mut flow, &mut incoming);
-    context.publish_final(flow.sample());
+    context.publish_final(flow.sample(), incoming.engine(plan.joins_arrivals));
     discard(&context, &mut incoming);
 }
 

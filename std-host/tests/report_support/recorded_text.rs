@@ -191,6 +191,7 @@ fn test_end(
         remote_cpu: after(text, ", remote/receiver ").map(cpu),
         local_congestion: local,
         remote_congestion: remote.or((end == End::Server).then(|| "told-later".into())),
+        engines: Vec::new(),
         file,
         concurrent_tests: 0,
         server_output: None,

@@ -143,6 +143,7 @@ pub(crate) fn test_end(
         remote_cpu: peer_told.then_some(CPU),
         local_congestion: congestion.clone(),
         remote_congestion: congestion.filter(|_| peer_told),
+        engines: Vec::new(),
         file: None,
         concurrent_tests: 0,
         server_output: None,

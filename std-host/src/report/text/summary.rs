@@ -20,6 +20,9 @@ pub(super) fn text(options: &TextOptions, start: &TestStart, end: &TestEnd) -> S
     for &role in view::directions(&start.settings, start.connection.end) {
         text += &summary.direction(role);
     }
+    if options.verbose && !options.plain {
+        text.extend(end.engines.iter().map(|engine| format!("{}\n", engine.words())));
+    }
     text
 }
 
