@@ -200,8 +200,11 @@ mod tests {
     fn a_rate_spaces_single_blocks_and_bursts() {
         // 1000 bytes at 1 Mbit/s take 8 ms, three of them 24 ms.
         for (burst, gap_ms) in [(1, 8), (3, 24)] {
-            let plan =
-                StreamPlan { bitrate: Some(BitsPerSec(1_000_000)), burst: Some(burst), ..plan(Protocol::Udp) };
+            let plan = StreamPlan {
+                bitrate: Some(BitsPerSec(1_000_000)),
+                burst: Some(burst),
+                ..plan(Protocol::Udp)
+            };
             let mut flow = SendFlow::new(Instant::ZERO, &plan);
             let bytes = u64::from(burst) * 1000;
             assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes });

@@ -44,7 +44,6 @@ impl Outgoing {
         (self.buffer.len() / self.datagram_bytes).min(self.row * sys::MOST_MESSAGES) as u64
     }
 
-
     /// Sends at most `count` of the flow's next datagrams in one call, stamped with `now`, and returns
     /// how many; 0 when the kernel wants fewer at once.
     pub(super) fn send(
@@ -92,11 +91,7 @@ impl Incoming {
 
     /// One a message, without copying more than the header where the system can.
     pub(super) fn skipping(datagram_bytes: usize) -> Self {
-        if sys::SKIPS_RX_COPY {
-            Self::with_slots(START_BYTES)
-        } else {
-            Self::whole(datagram_bytes)
-        }
+        if sys::SKIPS_RX_COPY { Self::with_slots(START_BYTES) } else { Self::whole(datagram_bytes) }
     }
 
     /// As the kernel joins them.

@@ -39,7 +39,7 @@ const PLAN: StreamPlan = StreamPlan {
     block_bytes: 1460,
     bitrate: Some(BitsPerSec(1_000_000)),
     burst: None,
-        joins_arrivals: false,
+    joins_arrivals: false,
     limit_bytes: None,
     counters_64bit: false,
     omit_until: Some(Instant::from_nanos(50)),
