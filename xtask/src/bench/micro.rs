@@ -24,7 +24,7 @@ pub(super) fn count(as_json: bool) -> Result<(), String> {
     }
     let program = build()?;
     let mut all = serde_json::Map::new();
-    for name in ask(&mut Command::new(&program).arg("--list-work"))?.lines() {
+    for name in ask(Command::new(&program).arg("--list-work"))?.lines() {
         let [few, many] = [FEW, MANY].map(|rounds| instructions(&program, name, rounds));
         let each = (many? - few?) as f64 / ((MANY - FEW) * 1000) as f64;
         if !as_json {

@@ -2,7 +2,6 @@
 //! takes down.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::process::Command;
 
@@ -57,7 +56,7 @@ impl Network {
 
     /// Takes the calling thread to the client's end, for good.
     #[cfg(target_os = "linux")]
-    pub(super) fn enter(&self) -> io::Result<()> {
+    pub(super) fn enter(&self) -> std::io::Result<()> {
         if let Self::Veth(cable) = self {
             let file = fs::File::open(Path::new(FOLDER).join(cable.name(NEAR)))?;
             nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET)?;

@@ -1,4 +1,0 @@
-use super::plan::Plan;
-pub(super) fn run(_: &Plan) -> Result<(), String> {
-    Err("not yet".into())
-}
