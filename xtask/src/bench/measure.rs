@@ -42,8 +42,9 @@ pub(super) struct Column {
 /// What a figure came to beside what was wanted.
 pub(super) struct Verdict {
     pub(super) metric: Metric,
+    ratio: Option<f64>,
     pub(super) text: String,
-    pub(super) is_met: bool,
+    is_met: bool,
 }
 
 /// The row, once for each congestion control where that matters.
@@ -125,7 +126,7 @@ impl Bench<'_> {
             eprintln!("{name}: turn {} of {}", turn + 1, self.plan.runs);
             for place in 0..columns.len() {
                 let column = &mut columns[(turn + place) % sides.len()];
-                match self.one(column.side, flags) {
+                match self.patiently(column.side, flags) {
                     Ok(figures) => column.add(&figures),
                     Err(why) if self.row.table == Table::Captured && why.contains(NO_CAPTURE) => {
                         return Outcome::Skipped(why);
@@ -136,6 +137,19 @@ impl Bench<'_> {
         }
         self.judge(&mut columns);
         Outcome::Done(columns)
+    }
+
+    /// A test that fails is run again, aloud: one of hundreds may meet a port that somebody took.
+    fn patiently(&self, side: Side, flags: &[String]) -> Result<Figures, String> {
+        for _ in 1..TRIES {
+            match self.one(side, flags) {
+                Err(why) if !why.contains(NO_CAPTURE) => {
+                    eprintln!("  {}: {why}; once more", side.name());
+                }
+                done => return done,
+            }
+        }
+        self.one(side, flags)
     }
 
     fn one(&self, side: Side, flags: &[String]) -> Result<Figures, String> {
@@ -184,6 +198,7 @@ impl Bench<'_> {
 
 /// What is wanted of each tool towards the other.
 const NEVER_SLOWER: [Wanted; 1] = [Wanted { metric: Metric::Rate, bound: Bound::AtLeast(1.0) }];
+const TRIES: usize = 3;
 const NO_CAPTURE: &str = "no capture";
 
 impl Bound {
@@ -214,7 +229,7 @@ impl Verdict {
         };
         let verdict = if is_met { "met" } else { "NOT MET" };
         let text = if limit.is_empty() { times } else { format!("{times} ({limit}: {verdict})") };
-        Self { metric, text, is_met }
+        Self { metric, ratio: Some(ratio).filter(|ratio| !ratio.is_nan()), text, is_met }
     }
 }
 
@@ -229,7 +244,12 @@ impl Column {
         let series =
             self.series.iter().map(|(metric, all)| (metric.key().to_owned(), all.to_json()));
         let verdicts = self.verdicts.iter().map(|verdict| {
-            json!({ "of": verdict.metric.key(), "is": verdict.text, "met": verdict.is_met })
+            json!({
+                "of": verdict.metric.key(),
+                "ratio": verdict.ratio,
+                "is": verdict.text,
+                "met": verdict.is_met,
+            })
         });
         json!({
             "side": self.side.name(),
