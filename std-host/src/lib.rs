@@ -60,6 +60,7 @@ mod reach;
 pub mod report;
 pub mod server;
 pub mod service;
+mod small_file;
 mod stream;
 mod sys;
 pub mod system_info;

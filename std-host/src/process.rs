@@ -6,6 +6,7 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::path::PathBuf;
 
 use crate::error::{Error, words};
+use crate::small_file::{self, is_pipe};
 use crate::sys::{self, Forked};
 
 /// A file with the number of this process in it (`-I`), for as long as this value lives.
@@ -59,7 +60,8 @@ impl Drop for PidFile {
 }
 
 fn named_by(path: &std::path::Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok().filter(|&process| process > 0)
+    let text = String::from_utf8(small_file::read(path, MOST_BYTES).ok()?).ok()?;
+    text.trim().parse().ok().filter(|&process| process > 0)
 }
 
 /// A file that its owner alone may read and write, as iperf3 makes it.
@@ -68,7 +70,8 @@ fn create_private(path: &std::path::Path) -> io::Result<fs::File> {
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    let (file, _) = small_file::open_now(&mut options, path, |metadata| !is_pipe(metadata))?;
+    Ok(file)
 }
 
 /// Which of the two processes this is, after the command has split.
@@ -136,6 +139,8 @@ impl Readiness {
     }
 }
 
+/// Far more than a number has.
+const MOST_BYTES: u64 = 1 << 10;
 const NO_DAEMONS: &str = "-D: this system has no daemons; start the server as a service, or in a \
     window of its own";
 /// iperf3's words, which scripts look for.
@@ -202,6 +207,17 @@ mod tests {
         let error = PidFile::create(&path).expect_err("there is no such folder").to_string();
         assert!(error.starts_with("unable to write PID file: "), "{error}");
         assert!(error.contains(&path.display().to_string()), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipe_is_no_pid_file() {
+        let path = scratch("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
+        assert!(made.success());
+        let error = PidFile::create(&path).expect_err("nobody reads it").to_string();
+        assert!(error.ends_with(": must be a regular file, not a pipe"), "{error}");
+        fs::remove_file(&path).expect("ours");
     }
 
     fn scratch(name: &str) -> PathBuf {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use linerate_tests::process::{Ended, Process};
 use linerate_tests::rows::run_all;
+#[cfg(unix)]
+use linerate_tests::scratch::Scratch;
 use linerate_tests::script::{Peer, Step, frame, honest_client};
 use linerate_tests::server::Server;
 use linerate_tests::tool::Tool;
@@ -187,6 +189,43 @@ fn server_whose_login_cannot_work_does_not_start() {
         let ended = run(Tool::Linerate, &format!("-s -p 1 {options}"), NONE);
         expect(&ended, Some(1), &["parameter error - ", message])
     });
+}
+
+/// Nothing may ever be written to a pipe, and two logins would wait for it for ever.
+#[cfg(unix)]
+#[test]
+fn users_file_that_is_a_pipe_holds_no_login_up() {
+    let scratch = Scratch::new();
+    let users = scratch.file("users.csv");
+    let (name, recorded) = (users.display().to_string(), recorded_file("auth-users.csv"));
+    let key = recorded_file("auth-private.pem");
+    let pipe = || {
+        let made = Command::new("mkfifo").arg(&users).status().expect("mkfifo runs");
+        assert!(made.success());
+    };
+    pipe();
+    for login in [(&key, &name), (&name, &recorded)] {
+        let (key, users) = login;
+        let line = format!("-s -p 1 --rsa-private-key-path {key} --authorized-users-path {users}");
+        let ended = run(Tool::Linerate, &line, NONE);
+        expect(&ended, Some(1), &[&name, ": must be a regular file, not a pipe"]).unwrap();
+    }
+    std::fs::remove_file(&users).expect("own file");
+    std::fs::copy(&recorded, &users).expect("own folder");
+    let options = ["--rsa-private-key-path", &key, "--authorized-users-path", &name];
+    let server = Server::start(Tool::Linerate, &options);
+    std::fs::remove_file(&users).expect("own file");
+    pipe();
+    for _ in 0..3 {
+        let ended = log_in(OWN, &server, "mario", "rossi", "-n 1M").unwrap();
+        expect(&ended, Some(4), &["test authorization failed"]).unwrap();
+    }
+    std::fs::remove_file(&users).expect("own file");
+    std::fs::copy(&recorded, &users).expect("own folder");
+    expect(&log_in(OWN, &server, "mario", "rossi", "-n 1M").unwrap(), Some(0), &[]).unwrap();
+    let ended = server.stop("INT").unwrap();
+    let said = "user \"mario\": the users file cannot be read: must be a regular file, not a pipe";
+    expect(&ended, Some(0), &[said]).unwrap();
 }
 
 #[test]

@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime};
 use linerate_core::protocol::code::error_number;
 use linerate_core::protocol::error_text;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
 
 use super::keys::PrivateKey;
 use super::refusal::{Failure, Refusal};
@@ -27,7 +28,7 @@ use crate::error::{Error, words};
 #[derive(Debug)]
 pub(crate) struct Gate {
     checks: Arc<Checks>,
-    room: Semaphore,
+    room: Arc<Semaphore>,
 }
 
 /// Somebody who logged in.
@@ -67,7 +68,7 @@ impl Gate {
         })?;
         let (users, most_skew, padding) = (users.clone(), *time_skew, *padding);
         let checks = Arc::new(Checks { key, users, most_skew, padding });
-        Ok(Self { checks, room: Semaphore::new(CHECKS_AT_ONCE) })
+        Ok(Self { checks, room: Arc::new(Semaphore::new(CHECKS_AT_ONCE)) })
     }
 
     /// Checks the token that came with a client's parameters. Must be called as soon as they are
@@ -95,11 +96,21 @@ impl Gate {
         token: Option<String>,
         now: SystemTime,
     ) -> Result<Guest, (Option<String>, Failure)> {
-        let _room = self.room.acquire().await.map_err(|_| (None, Failure::NotChecked))?;
-        let checks = self.checks.clone();
-        let checking =
-            tokio::task::spawn_blocking(move || checks.check(token.as_deref(), unix_seconds(now)));
-        checking.await.unwrap_or(Err((None, Failure::NotChecked)))
+        let (room, checks) = (self.room.clone(), self.checks.clone());
+        let checking = async move {
+            let room = room.acquire_owned().await.ok()?;
+            let checking = spawn_blocking(move || {
+                // A thread that waits for the file of a client that has gone has it still.
+                let _room = room;
+                checks.check(token.as_deref(), unix_seconds(now))
+            });
+            checking.await.ok()
+        };
+        let failed = |failure| Err((None, failure));
+        match timeout(MOST_TIME, checking).await {
+            Ok(checked) => checked.unwrap_or(failed(Failure::NotChecked)),
+            Err(_) => failed(Failure::NotInTime { most_secs: MOST_TIME.as_secs() }),
+        }
     }
 }
 
@@ -130,6 +141,8 @@ impl Checks {
 /// Every refusal leaves at a multiple of this after the parameters arrived. Far longer than a check
 /// takes, and long enough to make guessing slow.
 const ANSWER_STEP: Duration = Duration::from_secs(1);
+/// No system takes so long for a file that it still gives.
+const MOST_TIME: Duration = Duration::from_secs(20);
 /// Logins that are checked at once, so that a crowd of them leaves processors to running tests.
 const CHECKS_AT_ONCE: usize = 2;
 
@@ -255,5 +268,16 @@ mod tests {
             assert!(refused.is_err());
             assert_eq!(arrived.elapsed(), ANSWER_STEP, "{refused:?}");
         }
+    }
+
+    /// As when the system does not give the users file to those who are being checked.
+    #[tokio::test(start_paused = true)]
+    async fn login_that_cannot_be_checked_is_refused_in_time() {
+        let gate = Gate::open(&config(Padding::Oaep, 10)).expect("recorded files");
+        let held = u32::try_from(CHECKS_AT_ONCE).expect("few");
+        let _held = gate.room.acquire_many(held).await.expect("never closed");
+        let refused = gate.admit(Some(token("mario", "rossi")), [192, 0, 2, 7].into()).await;
+        let failure = refused.expect_err("nobody looked").failure;
+        assert_eq!(failure, Failure::NotInTime { most_secs: 20 });
     }
 }

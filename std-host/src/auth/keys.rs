@@ -2,8 +2,6 @@
 //! PKCS#1, all in PEM as openssl writes them. A file that is something else says what it is.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use rsa::pkcs1;
@@ -14,6 +12,7 @@ use rsa::traits::PublicKeyParts;
 
 use super::pem::{self, PemProblem};
 use crate::error::words;
+use crate::small_file;
 
 /// Key sizes that are taken: smaller ones can be broken, larger ones keep a server busy.
 pub(super) const KEY_BITS: std::ops::RangeInclusive<usize> =
@@ -113,11 +112,8 @@ fn is_of_size(modulus: &[u8]) -> Result<(), KeyProblem> {
 
 /// What a PEM file says. What is no text in it is kept out of the way: it cannot be part of a key.
 fn read(path: &Path) -> Result<String, KeyProblem> {
-    let failed = |error: io::Error| KeyProblem::Unreadable(words(&error));
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes))
-        .map_err(failed)?;
+    let bytes = small_file::read(path, MOST_BYTES);
+    let bytes = bytes.map_err(|error| KeyProblem::Unreadable(words(&error)))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -40,6 +40,11 @@ pub enum Failure {
     UnknownUser,
     /// The user is known by another password.
     WrongPassword,
+    /// The check took too long.
+    NotInTime {
+        /// How long it may take.
+        most_secs: u64,
+    },
     /// The check could not be made, because the server is ending.
     NotChecked,
 }
@@ -77,6 +82,10 @@ impl fmt::Display for Failure {
             Self::UsersFile(words) => write!(f, "the users file cannot be read: {words}"),
             Self::UnknownUser => f.write_str("no such user"),
             Self::WrongPassword => f.write_str("wrong password"),
+            Self::NotInTime { most_secs } => write!(
+                f,
+                "it was not checked within {most_secs} s: the users file is not given, or too many log in"
+            ),
             Self::NotChecked => f.write_str("the server is ending"),
         }
     }

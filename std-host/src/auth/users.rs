@@ -3,14 +3,14 @@
 //! empty or have no comma are skipped, blanks count, further fields do not. Lines without a hash,
 //! which end an iperf3 server, are skipped too.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use ctutils::CtEq;
 use rsa::sha2::{Digest, Sha256};
 
 use super::refusal::Failure;
+use crate::small_file;
 
 /// The users of a server.
 #[derive(Debug)]
@@ -23,14 +23,9 @@ impl Users {
     /// Reads the file.
     ///
     /// # Errors
-    /// The system's, and one for a file that is too long to be read at each login.
+    /// The system's, and one for what is no file or too long to be read at each login.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(io::Error::other(format!("it is longer than {} MiB", MOST_BYTES >> 20)));
-        }
-        Ok(Self(bytes))
+        small_file::read(path, MOST_BYTES).map(Self)
     }
 
     /// Checks a password. A user may stand in several lines; each of the passwords will do.

@@ -12,7 +12,7 @@ use linerate_core::test::{
 };
 
 use super::args::{Args, CLIENT, ClientArgs, CommonArgs, SERVER, ServerArgs};
-use super::limits::LimitChoices;
+use super::limits::{LimitChoices, Service};
 use super::problem::{Problem, iperf3_text, number, option_name, spelling};
 use super::{Command, JsonStreamKind, LimitsConfig, OutputConfig, ProcessConfig};
 use crate::config::{
@@ -131,12 +131,6 @@ fn client(host: &str, args: Args, typed: &Typed<'_>) -> Result<ClientConfig, Pro
 
 /// The limits that options set, and the file with the others.
 fn limits_of_server(server: &ServerArgs, typed: &Typed<'_>) -> Result<LimitsConfig, Problem> {
-    if server.exclusive && server.max_tests.is_some_and(|tests| tests > 1) {
-        return Err(typed.problem_in_words(&["exclusive", "max_tests"], "only one of them can be"));
-    }
-    if server.one_off && server.queue.is_some_and(|queue| queue.clients > 0) {
-        return Err(typed.problem_in_words(&["one_off", "queue"], "only one of them can be"));
-    }
     let options = LimitChoices {
         bitrate: server.server_bitrate_limit,
         duration: server.server_max_duration,
@@ -149,7 +143,14 @@ fn limits_of_server(server: &ServerArgs, typed: &Typed<'_>) -> Result<LimitsConf
         queue: server.queue,
         ..LimitChoices::default()
     };
-    Ok(LimitsConfig::new(options, server.policy.clone()))
+    let has_login = server.rsa_private_key_path.is_some() && server.authorized_users_path.is_some();
+    let service = Service { one_off: server.one_off, has_login };
+    match options.conflict(service) {
+        Some(conflict) => {
+            Err(typed.problem_in_words(conflict.options(), "only one of them can be"))
+        }
+        None => Ok(LimitsConfig::new(options, server.policy.clone(), service)),
+    }
 }
 
 fn server(args: Args, limits: ServerLimits, typed: &Typed<'_>) -> Result<ServerConfig, Problem> {

@@ -163,6 +163,29 @@ pub(super) fn bitrate_limit(text: &str) -> Result<BitrateLimit, String> {
     Ok(BitrateLimit { bitrate: not_zero(fq_rate(rate)?), span })
 }
 
+/// The same of a file of limits: see [`exact`].
+pub(super) fn exact_bitrate_limit(text: &str) -> Result<BitrateLimit, String> {
+    exact(before_slash(text).0, |_| bitrate_limit(text))
+}
+
+/// A rate of zero stands for no limit.
+pub(super) fn exact_rate(text: &str) -> Result<BitsPerSec, String> {
+    exact(text, fq_rate)
+}
+
+/// Zero stands for no limit.
+pub(super) fn exact_count(text: &str) -> Result<u64, String> {
+    exact(text, count)
+}
+
+/// iperf3 overlooks what stands behind a unit. A limit must not be another than it looks like: nothing
+/// stands there.
+fn exact<T>(text: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<T, String> {
+    let number = text.trim();
+    let number = number.strip_suffix(|c: char| c.is_ascii_alphabetic()).unwrap_or(number);
+    if number.parse::<f64>().is_ok() { read(text) } else { Err(bad_unit(text)) }
+}
+
 pub(super) fn tests(text: &str) -> Result<u32, String> {
     whole(text, 1, MAX_TESTS).ok_or_else(|| format!("must be 1 to {MAX_TESTS} tests"))
 }

@@ -7,6 +7,7 @@ mod client;
 mod console;
 mod journal;
 mod password;
+mod policy;
 mod printer;
 mod server;
 mod signals;

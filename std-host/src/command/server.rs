@@ -3,14 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use linerate::auth::Guest;
 use linerate::cli::{LimitsConfig, OutputConfig, ProcessConfig};
 use linerate::config::ServerConfig;
 use linerate::error::{Error, ExitCode};
-use linerate::limits::LiveLimits;
 use linerate::observe::{Cancel, DebugLog, Detail, Observer};
 use linerate::process::{Detached, PidFile, Readiness, detach};
 use linerate::report::log::{LogLine, TestLog};
@@ -21,9 +20,11 @@ use linerate::service::Supervisor;
 use linerate::system_info::run_on_cpu;
 use linerate_core::session::SessionError;
 use linerate_core::test::End;
+use tokio::sync::Notify;
 
 use super::console::Console;
 use super::journal::Journal;
+use super::policy::Policy;
 use super::printer::{Report, is_plain, text_options};
 use super::throttle::Throttle;
 use super::{block_on, open_console, signals, supervise, tell_failure};
@@ -87,12 +88,20 @@ async fn serve(
     readiness: Option<Readiness>,
 ) -> Result<(), Error> {
     let cancel = Cancel::new();
-    let live = Arc::new(OnceLock::new());
-    let reread = reread(limits, live.clone(), &output, &console);
-    signals::listen(&cancel, ExitCode::Success, pid_file, reread);
+    let reread = limits.policy().map(|_| Arc::new(Notify::new()));
+    signals::listen(&cancel, ExitCode::Success, pid_file, reread.clone());
     let one_off = config.one_off;
-    let server = Server::bind(config).await?;
-    let _the_first = live.set(server.limits());
+    let server = tokio::select! {
+        server = Server::bind(config) => server?,
+        () = cancel.cancelled() => {
+            tell_failure(&console, &output, &cancel.error(), End::Server);
+            return Ok(());
+        }
+    };
+    if let Some(asked) = reread {
+        let policy = Policy { limits, live: server.limits(), program: output.program.clone() };
+        tokio::spawn(Arc::new(policy).reread(asked, console.clone()));
+    }
     let journal = Journal::open(&output, readiness.is_some(), &console);
     readiness.map(Readiness::tell).transpose()?;
     let log = Arc::new(Log {
@@ -129,27 +138,6 @@ async fn serve(
     let why = cancel.is_cancelled().then(|| cancel.error().to_string());
     log.write(|| LogLine::new("stop").with("reason", why));
     Ok(())
-}
-
-/// Reads the policy file again, where there is one. One that cannot be used changes nothing.
-fn reread(
-    limits: LimitsConfig,
-    live: Arc<OnceLock<LiveLimits>>,
-    output: &OutputConfig,
-    console: &Arc<Console>,
-) -> Option<signals::Reread> {
-    let file = limits.policy()?.display().to_string();
-    let (output, console) = (output.clone(), console.clone());
-    Some(Box::new(move || match (limits.load(), live.get()) {
-        (Ok(limits), Some(live)) => {
-            live.set(limits);
-            let program = &output.program;
-            console.complain(&format!("{program}: --policy {file}: read again, for later tests"));
-        }
-        // The server begins with what it is about to read.
-        (Ok(_), None) => {}
-        (Err(error), _) => console.complain(&error_line(&output.program, &error, End::Server)),
-    }))
 }
 
 /// What all tests print through.

@@ -8,17 +8,15 @@ use linerate::observe::Cancel;
 use linerate::process::PidFile;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
-
-/// Does what a hangup asks for.
-pub(super) type Reread = Box<dyn Fn() + Send + Sync>;
+use tokio::sync::Notify;
 
 /// Throws `cancel` at the first signal to stop; exits with `at_once` at the second, without the pid
-/// file.
+/// file. A hangup asks for what is read anew, where there is that.
 pub(super) fn listen(
     cancel: &Cancel,
     at_once: ExitCode,
     pid_file: Option<Arc<PidFile>>,
-    reread: Option<Reread>,
+    reread: Option<Arc<Notify>>,
 ) {
     // Without handlers the system ends the process by itself, which is what is left.
     let Ok(mut signals) = Signals::new() else { return };
@@ -55,10 +53,10 @@ pub(super) fn without_interrupt<T>(work: impl FnOnce() -> T) -> std::io::Result<
 
 impl Signals {
     /// The next one that asks to stop.
-    async fn next_to_stop(&mut self, reread: Option<&(dyn Fn() + Send + Sync)>) -> &'static str {
+    async fn next_to_stop(&mut self, reread: Option<&Notify>) -> &'static str {
         loop {
             match (self.next().await, reread) {
-                (HANGUP, Some(reread)) => reread(),
+                (HANGUP, Some(reread)) => reread.notify_one(),
                 (signal, _) => return signal,
             }
         }

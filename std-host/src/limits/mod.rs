@@ -4,11 +4,12 @@
 
 mod network;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use linerate_core::test::MAX_PARALLEL;
 use linerate_core::units::BitsPerSec;
+use tokio::sync::watch;
 
 pub(crate) use network::subscriber;
 pub use network::{Network, Networks};
@@ -86,21 +87,26 @@ pub const DEFAULT_QUEUE_TIME: Duration = Duration::from_secs(600);
 /// The limits of a running server, which can be replaced: tests that run keep what they began with.
 /// Clones are the same limits.
 #[derive(Debug, Clone)]
-pub struct LiveLimits(Arc<Mutex<Arc<ServerLimits>>>);
+pub struct LiveLimits(watch::Sender<Arc<ServerLimits>>);
 
 impl LiveLimits {
     /// These to begin with.
     pub fn new(limits: ServerLimits) -> Self {
-        Self(Arc::new(Mutex::new(Arc::new(limits))))
+        Self(watch::Sender::new(Arc::new(limits)))
     }
 
     /// What holds for whoever comes.
     pub fn get(&self) -> Arc<ServerLimits> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.borrow().clone()
     }
 
-    /// Replaces them for whoever comes from here on.
+    /// Replaces them for whoever comes from here on, or waits for a place that there is by them.
     pub fn set(&self, limits: ServerLimits) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
+        self.0.send_replace(Arc::new(limits));
+    }
+
+    /// Tells when they are replaced.
+    pub(crate) fn changes(&self) -> watch::Receiver<Arc<ServerLimits>> {
+        self.0.subscribe()
     }
 }

@@ -27,9 +27,10 @@ impl Network {
 }
 
 impl FromStr for Network {
-    type Err = &'static str;
+    type Err = String;
 
-    /// Bits beyond the prefix must be zero: a network that was not meant is worse than none.
+    /// Bits beyond the prefix must be zero, and nothing may be spelled in two ways: a network that was not
+    /// meant is worse than none.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
@@ -37,7 +38,10 @@ impl FromStr for Network {
         };
         let address: IpAddr = address.parse().map_err(|_| ALLOWED)?;
         let most = width(address);
-        let digits = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let digits = |text: &&str| {
+            text.bytes().all(|byte| byte.is_ascii_digit())
+                && (*text == "0" || !text.starts_with('0'))
+        };
         let bits = match bits {
             Some(text) => Some(text)
                 .filter(digits)
@@ -47,7 +51,10 @@ impl FromStr for Network {
             None => most,
         };
         if cut(address, bits) != address {
-            return Err(HOST_BITS);
+            let network = cut(address, bits);
+            return Err(format!(
+                "has bits set beyond its prefix, must be {network}/{bits} or {address}"
+            ));
         }
         Ok(Self::of(address, bits))
     }
@@ -121,7 +128,6 @@ const SUBSCRIBER_BITS: u8 = 64;
 /// Before the IPv4 address in an IPv6 address that maps one.
 const MAPPED_BITS: u8 = 96;
 const ALLOWED: &str = "must be ADDRESS or ADDRESS/BITS, such as 192.0.2.0/24 or 2001:db8::/32";
-const HOST_BITS: &str = "has bits set beyond its prefix";
 
 #[cfg(test)]
 mod tests {
@@ -151,10 +157,18 @@ mod tests {
             ("192.0.2/24", ALLOWED),
             ("2001:db8::/129", ALLOWED),
             ("fe80::1%eth0", ALLOWED),
-            ("192.0.2.1/24", HOST_BITS),
-            ("2001:db8::1/64", HOST_BITS),
+            ("0.0.0.0/00", ALLOWED),
+            ("192.0.2.0/024", ALLOWED),
+            ("192.0.02.0/24", ALLOWED),
+            (" 192.0.2.0/24", ALLOWED),
+            ("192.0.2.0 /24", ALLOWED),
+            ("192.0.2.1/24", "has bits set beyond its prefix, must be 192.0.2.0/24 or 192.0.2.1"),
+            (
+                "2001:db8::1/64",
+                "has bits set beyond its prefix, must be 2001:db8::/64 or 2001:db8::1",
+            ),
         ] {
-            assert_eq!(text.parse::<Network>(), Err(why), "{text}");
+            assert_eq!(text.parse::<Network>(), Err(why.into()), "{text}");
         }
     }
 

@@ -120,7 +120,7 @@ impl Server {
         if let Some(cpu) = config.affinity {
             require_cpu(cpu)?;
         }
-        let gate = config.login.as_ref().map(Gate::open).transpose()?;
+        let gate = open_gate(&config).await?;
         if config.limits.require_login && gate.is_none() {
             return Err(Error::Usage(NO_LOGIN.into()));
         }
@@ -188,6 +188,7 @@ impl Server {
     pub async fn run(self, tests: Arc<dyn ObserveTests>, cancel: &Cancel) {
         let Self { config, listener, mut of_sctp, mut asks, handle: _reachable, shared } = self;
         let mut greetings = Greetings::new();
+        let mut limits = shared.limits.changes();
         // A server that goes on has nothing to do when it is idle.
         let idle_timeout = config.idle_timeout.filter(|_| config.one_off);
         let idle_at = idle_timeout.map(|timeout| Instant::now() + timeout);
@@ -220,6 +221,7 @@ impl Server {
                     Ok(visitor) => hosted.take_in(visitor, peer, cancel),
                     Err(why) => hosted.tests.turned_away(peer, why),
                 },
+                Ok(()) = limits.changed() => hosted.shared.table.call_next(),
                 Some(ask) = asks.recv() => {
                     // Who asked may have given up.
                     let _ = ask.send(());
@@ -365,6 +367,14 @@ async fn sctp_addresses(config: &ServerConfig) -> Result<Vec<IpAddr>, Error> {
         addresses.push(found[0].ip());
     }
     Ok(addresses)
+}
+
+/// Whoever waits for this can give up: the system may not give the files.
+async fn open_gate(config: &ServerConfig) -> Result<Option<Gate>, Error> {
+    let Some(login) = config.login.clone() else { return Ok(None) };
+    let opening = tokio::task::spawn_blocking(move || Gate::open(&login));
+    let failed = |error| Error::system("unable to start", &io::Error::other(error));
+    opening.await.map_err(failed)?.map(Some)
 }
 
 async fn listen_address(config: &ServerConfig) -> Result<Listen, Error> {

@@ -11,6 +11,7 @@ use linerate_core::accept::{Admission, Known};
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::session::Denial;
 use linerate_core::test::TestSettings;
+use linerate_core::units::BitsPerSec;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 
@@ -121,6 +122,11 @@ impl Table {
         Ok(Welcome::Later(Waiting { number, place, turn: Some(receiver), shared }))
     }
 
+    /// Calls those who wait in vain by limits that have changed.
+    pub(super) fn call_next(&self) {
+        self.0.serve(&mut self.0.lock());
+    }
+
     /// Gives a data connection, accepted in this place, to its test; closes it if the test has just
     /// gone.
     pub(super) fn hand_over(&self, cookie: &Cookie, stream: TcpStream, order: u64) {
@@ -170,7 +176,7 @@ impl Table {
         }
         state.tests.insert(cookie, test);
         drop(state);
-        Ok(Place { cookie, shared: self.0.clone() })
+        Ok(Place { cookie, server_bitrate: limits.server_bitrate, shared: self.0.clone() })
     }
 }
 
@@ -339,6 +345,8 @@ impl Drop for Waiting {
 #[derive(Debug)]
 pub(super) struct Place {
     cookie: Cookie,
+    /// What all tests together might move when it began.
+    server_bitrate: Option<BitsPerSec>,
     shared: Arc<Shared>,
 }
 
@@ -385,7 +393,7 @@ impl Place {
     /// Notes what the test moves. Where all of them together move too much, the one that moves the
     /// most has to go.
     pub(super) fn weigh(&self, bits_per_second: u64) -> Option<Denial> {
-        let limit = self.shared.limits.get().server_bitrate?.0;
+        let limit = self.server_bitrate?.0;
         let mut state = self.shared.lock();
         state.tests.get_mut(&self.cookie)?.bits_per_second = bits_per_second;
         let measured = state.bits_per_second();

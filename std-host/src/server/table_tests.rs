@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use linerate_core::test::{Direction, Protocol};
-use linerate_core::units::BitsPerSec;
 
 use super::*;
 
@@ -101,6 +100,20 @@ fn streams_and_rates_are_added_up() {
 }
 
 #[test]
+fn running_test_keeps_the_limit_that_it_began_with() {
+    let limits =
+        |rate| ServerLimits { server_bitrate: Some(BitsPerSec(rate)), ..ServerLimits::DEFAULT };
+    let live = LiveLimits::new(limits(1000));
+    let table = Table::new(live.clone(), false);
+    let before = enter(&table, 1, 1).expect("room");
+    assert_eq!(before.weigh(900), None);
+    live.set(limits(500));
+    assert_eq!(before.weigh(900), None);
+    let denial = Denial::ServerBitrate { asked: None, taken: 900, limit: 500 };
+    assert_eq!(denied(enter(&table, 2, 2)), denial);
+}
+
+#[test]
 fn tests_beside_each_other_are_counted_at_their_most() {
     let table = table(|_| ());
     let places: Vec<_> = (0..3).map(|n| enter(&table, n, n).expect("room")).collect();
@@ -143,6 +156,25 @@ async fn first_come_is_first_served_and_who_goes_is_skipped() {
     drop(has_turn(&mut fifth).await.expect("its turn"));
     drop(promised(&table, 7));
     assert!(enter(&table, 9, 9).is_ok(), "all places were given back");
+}
+
+/// As many as there is room for, the first to come, and at once.
+#[tokio::test]
+async fn limits_that_are_raised_call_those_who_wait() {
+    let limits = |tests| ServerLimits { tests, queue: 5, ..ServerLimits::DEFAULT };
+    let live = LiveLimits::new(limits(1));
+    let table = Table::new(live.clone(), false);
+    let _runs = promised(&table, 1);
+    let [mut first, mut second, mut third] = [2, 3, 4].map(|from| waits(&table, from));
+    live.set(limits(3));
+    table.call_next();
+    let first = has_turn(&mut first).await.expect("there is room");
+    let _second = has_turn(&mut second).await.expect("there is room");
+    assert!(has_turn(&mut third).await.is_none());
+    live.set(limits(1));
+    table.call_next();
+    drop(first);
+    assert!(has_turn(&mut third).await.is_none(), "two are more than one already");
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
 //! The file behind the data of one end (`-F`), in iperf3's way: each stream opens it for itself and
 //! begins at its start. A client sends its file where it sends at all, and stores what it receives
 //! else; a server the other way round. So a test both ways copies the client's file to the server's,
-//! where iperf3 would empty the file that it is about to send.
+//! where iperf3 would empty the file that it is about to send. A client waits for the other end of a
+//! pipe; a server, which others wait for, takes none.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,14 @@ use linerate_core::test::{Direction, End, Limits, Role};
 
 use crate::error::Error;
 use crate::report::DiskFile;
+use crate::small_file::{self, is_pipe};
 
 /// A file that can be opened.
 #[derive(Debug, Clone)]
 pub(crate) struct DataFile {
     path: PathBuf,
     role: Role,
+    end: End,
 }
 
 impl DataFile {
@@ -33,11 +36,11 @@ impl DataFile {
             | (End::Server, Direction::Forward | Direction::Bidirectional) => Role::Receiver,
             _ => Role::Sender,
         };
-        let file = Self { path, role };
-        let opened = match role {
-            Role::Sender => File::open(&file.path)?,
-            Role::Receiver => for_storing().open(&file.path)?,
-        };
+        let file = Self { path, role, end };
+        let opened = file.open_by(match role {
+            Role::Sender => for_sending(),
+            Role::Receiver => for_storing(),
+        })?;
         match opened.metadata()?.is_dir() {
             true => Err(io::ErrorKind::IsADirectory.into()),
             false => Ok(file),
@@ -78,8 +81,22 @@ impl DataFile {
     /// Opens it for one stream, empty if it is to store in.
     pub(super) fn open(&self) -> io::Result<File> {
         match self.role {
-            Role::Sender => File::open(&self.path),
-            Role::Receiver => for_storing().truncate(true).open(&self.path),
+            Role::Sender => self.open_by(for_sending()),
+            Role::Receiver => {
+                let mut options = for_storing();
+                options.truncate(true);
+                self.open_by(options)
+            }
+        }
+    }
+
+    fn open_by(&self, mut options: OpenOptions) -> io::Result<File> {
+        match self.end {
+            End::Client => options.open(&self.path),
+            End::Server => {
+                let fits = |metadata: &Metadata| !is_pipe(metadata);
+                small_file::open_now(&mut options, &self.path, fits).map(|(file, _)| file)
+            }
         }
     }
 }
@@ -88,6 +105,12 @@ impl DataFile {
 pub(crate) fn unusable_file(path: &Path, error: &io::Error) -> Error {
     let text = error_text::text(error_number::FILE).unwrap_or_default();
     Error::system(format!("{text} {}", path.display()), error)
+}
+
+fn for_sending() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    options
 }
 
 /// What is stored is for its owner's eyes, as with iperf3.

@@ -153,6 +153,20 @@ async fn a_file_that_fails_is_told_once_and_nothing_hangs() {
     }
 }
 
+/// Whoever opens a pipe waits for its other end, and all tests of a server would.
+#[cfg(unix)]
+#[test]
+fn a_server_waits_for_no_pipe() {
+    let folder = Folder::new("pipe");
+    let path = folder.0.join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    for direction in [Direction::Forward, Direction::Reverse, Direction::Bidirectional] {
+        let error = DataFile::new(path.clone(), End::Server, direction).unwrap_err().to_string();
+        assert_eq!(error, "must be a regular file, not a pipe");
+    }
+}
+
 #[tokio::test]
 async fn a_stock_peer_is_told_the_end_of_a_file_by_the_end_of_the_connection() {
     let folder = Folder::new("leave");

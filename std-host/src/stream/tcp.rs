@@ -40,8 +40,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, 
         let turn = match flow.poll_step(now) {
             Step::Send { bytes } => write_some(&context, &mut flow, now, &mut source, bytes),
             Step::Wait { until } => {
-                context.publish(flow.sample());
-                context.wait(Interest::Nothing, Some(until));
+                context.wait_for_departure(until, || flow.sample());
                 continue;
             }
             Step::Done => {

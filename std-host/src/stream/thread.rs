@@ -172,6 +172,17 @@ impl Context {
         }
     }
 
+    /// Waits until it is time for the next departure. A short wait costs least when it looks at nothing
+    /// else: orders are seen after it, and counts are published soon after.
+    pub(super) fn wait_for_departure(&self, until: Instant, sample: impl FnOnce() -> Sample) {
+        let left = until - self.clock.now();
+        if left < PUBLISH_INTERVAL {
+            return std::thread::sleep(left);
+        }
+        self.publish(sample());
+        self.wait(Interest::Nothing, Some(until));
+    }
+
     /// Waits for an order or the end of `pause`.
     pub(super) fn pause(&self, pause: Duration) {
         self.wait(Interest::Nothing, Some(self.clock.now() + pause));

@@ -29,8 +29,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
                 send_batch(&context, &mut flow, &mut outgoing, count)
             }
             Step::Wait { until } => {
-                context.publish(flow.sample());
-                context.wait(Interest::Nothing, Some(until));
+                context.wait_for_departure(until, || flow.sample());
                 continue;
             }
             Step::Done => {

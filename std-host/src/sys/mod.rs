@@ -24,6 +24,7 @@
 //! | `unacknowledged_bytes` | bytes handed to the kernel that the peer has not acknowledged |
 //! | `unread_bytes` | bytes of a TCP stream that have arrived and were not read |
 //! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
+//! | `force_receive_buffer` | a larger receive buffer than the system lets everybody have |
 //! | `congestion`, `set_congestion` | name of the congestion control |
 //! | `mss`, `set_mss` | segment size of a TCP socket |
 //! | `set_traffic_class` | the TOS or traffic class byte, by the family of the packets: an IPv6 socket may carry IPv4 |
@@ -108,12 +109,12 @@ pub(crate) use bulk::{
 };
 pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
-    exit_code, fork, is_multipath, is_running, leave_terminal, mss, multipath_socket, path_mtu,
-    prepare_thread, raise_descriptor_limit, recv_with_destination, request_destination,
-    reuse_ended, sctp_socket, set_congestion, set_dont_fragment, set_flow_label, set_keep_alive,
-    set_max_pacing_rate, set_mss, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
-    set_traffic_class, set_user_timeout, share_port, socket_number, tcp_stats,
-    unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    exit_code, force_receive_buffer, fork, is_multipath, is_running, leave_terminal, mss,
+    multipath_socket, path_mtu, prepare_thread, raise_descriptor_limit, recv_with_destination,
+    request_destination, reuse_ended, sctp_socket, set_congestion, set_dont_fragment,
+    set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss, set_sctp_max_segment,
+    set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout, share_port,
+    socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 pub(crate) use crate::config::KeepAlive;

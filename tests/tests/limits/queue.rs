@@ -1,5 +1,8 @@
 //! One test at a time, and waiting for one's turn.
 
+#[cfg(unix)]
+use linerate_tests::scratch::Scratch;
+
 use super::*;
 
 #[test]
@@ -106,6 +109,25 @@ fn queue_serves_as_many_at_once_as_there_are_places() {
         let beside = document["linerate"]["concurrent_tests"].as_u64();
         assert!(beside <= Some(1), "{document}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn policy_with_more_places_lets_the_queue_in_at_once() {
+    let scratch = Scratch::new();
+    let file = scratch.file("policy.toml");
+    let write = |policy: &str| std::fs::write(&file, policy).expect("there is room for a policy");
+    write("queue = 4\nmax-tests = 1");
+    let options = ["-J", "--policy", file.to_str().expect("a plain name")];
+    let mut server = Server::start(Tool::Linerate, &options);
+    let running = start_running(Tool::Linerate, &server, "-t 60 -b 1M -T first");
+    let waiting = ["second", "third"]
+        .map(|title| start(Tool::Linerate, &server, &format!("-t 1 -b 1M -T {title}")));
+    sleep(A_MOMENT);
+    write("queue = 4\nmax-tests = 3");
+    server.signal("HUP");
+    waiting.into_iter().for_each(|client| _ = ends_well(client));
+    drop(running);
 }
 
 #[test]

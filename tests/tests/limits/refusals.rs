@@ -167,7 +167,9 @@ fn policy_that_cannot_be_used_keeps_the_server_from_beginning() {
     for (policy, words) in [
         ("max-tests = 4\nmax-test = 4\n", "line 2: max-test: unknown key, must be one of"),
         ("\nmax-tests = 0", "line 2: max-tests: 0: must be 1 to 10000 tests"),
-        ("require-login = true", "require-login: needs --rsa-private-key-path"),
+        ("require-login = true", "line 1: require-login: true: needs --rsa-private-key-path"),
+        ("exclusive = true\nmax-tests = 5", "line 1: exclusive: true: only one of"),
+        ("allow = []", "line 1: allow: []: must have a network"),
     ] {
         std::fs::write(&file, policy).expect("there is room for a policy");
         let mut command = Tool::Linerate.command();
@@ -193,6 +195,7 @@ fn policy_is_read_again_at_a_hangup() {
         ("max-streams = 1", 2, "asked for 2 streams each way, allowed: 1"),
         // What cannot be used changes nothing.
         ("max-streams = 0", 2, "asked for 2 streams each way, allowed: 1"),
+        ("require-login = true", 2, "asked for 2 streams each way, allowed: 1"),
         ("max-streams = 3\nmax-tests = 1", 4, "asked for 4 streams each way, allowed: 3"),
     ] {
         write(policy);
@@ -204,7 +207,44 @@ fn policy_is_read_again_at_a_hangup() {
     ends_well(running);
     let ended = server.stop("INT").expect("the server ends when it is told to");
     assert_eq!(ended.stderr.matches("read again, for later tests").count(), 2, "{ended}");
-    assert!(ended.stderr.contains("line 1: max-streams: 0: "), "{ended}");
+    for line in ["line 1: max-streams: 0: ", "line 1: require-login: true: needs --rsa"] {
+        assert!(ended.stderr.contains(line), "{line:?} is missing: {ended}");
+    }
+}
+
+/// A pipe, which nothing may ever be written to, or a device without an end.
+#[cfg(unix)]
+#[test]
+fn policy_that_is_no_file_holds_nobody_up() {
+    let scratch = Scratch::new();
+    let file = scratch.file("policy.toml");
+    let name = file.to_str().expect("a plain name").to_owned();
+    let pipe = || {
+        let made = std::process::Command::new("mkfifo").arg(&file).status().expect("mkfifo runs");
+        assert!(made.success());
+    };
+    let zeros = || std::os::unix::fs::symlink("/dev/zero", &file).expect("own folder");
+    for (make, kind) in [(&pipe as &dyn Fn(), "pipe"), (&zeros, "device")] {
+        let words = format!("--policy {name}: must be a regular file, not a {kind}");
+        make();
+        let mut command = Tool::Linerate.command();
+        command.args(["-s", "-p", "1", "--policy", &name]);
+        let ended = Process::start(&mut command).wait(TIME_LIMIT).expect("it does not begin");
+        assert_eq!(ended.code, Some(1), "{ended}");
+        assert!(ended.stderr.contains(&words), "{ended}");
+
+        std::fs::remove_file(&file).expect("own file");
+        std::fs::write(&file, "max-streams = 2").expect("there is room for a policy");
+        let mut server = Server::start(Tool::Linerate, &["--policy", &name]);
+        std::fs::remove_file(&file).expect("own file");
+        make();
+        server.signal("HUP");
+        sleep(Duration::from_millis(200));
+        ends_well(start(Tool::Linerate, &server, "-t 1 -b 10M"));
+        let ended = server.stop("INT").expect("the server ends when it is told to");
+        assert!(ended.stderr.contains(&words), "{ended}");
+        std::fs::remove_file(&file).expect("own file");
+    }
 }
 
 /// Silent connections have few places, and those of a denied network are the first to go.

@@ -36,7 +36,7 @@ pub enum DocumentError {
     OutOfRange {
         /// The key.
         key: &'static str,
-        /// The value, brought to the width of the key.
+        /// The whole part of the value, between `-i64::MAX` and `i64::MAX`.
         value: i64,
         /// iperf3's error number.
         number: i32,
@@ -56,7 +56,12 @@ impl fmt::Display for DocumentError {
             Self::WrongType { key } => write!(f, "a value of the wrong type for \"{key}\""),
             Self::Missing { key } => write!(f, "no \"{key}\""),
             Self::OutOfRange { key, value, number } => {
-                write!(f, "{value} for \"{key}\", {}", ServerError::new(*number))
+                let beyond = match *value {
+                    i64::MAX => " or more",
+                    value if value <= -i64::MAX => " or less",
+                    _ => "",
+                };
+                write!(f, "{value}{beyond} for \"{key}\", {}", ServerError::new(*number))
             }
             Self::TooManyStreams => f.write_str("more streams than agreed"),
         }
@@ -64,3 +69,28 @@ impl fmt::Display for DocumentError {
 }
 
 impl core::error::Error for DocumentError {}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::format;
+    use std::string::ToString;
+
+    use super::*;
+    use crate::protocol::code::error_number;
+
+    #[test]
+    fn value_out_of_range_is_said_as_it_is_known() {
+        for (value, said) in [
+            (129, "129 for"),
+            (-3, "-3 for"),
+            (4_294_967_296, "4294967296 for"),
+            (i64::MAX, "9223372036854775807 or more for"),
+            (-i64::MAX, "-9223372036854775807 or less for"),
+        ] {
+            let number = error_number::STREAM_COUNT;
+            let error = DocumentError::OutOfRange { key: "parallel", value, number };
+            assert!(error.to_string().starts_with(&format!("{said} \"parallel\", ")), "{error}");
+        }
+    }
+}

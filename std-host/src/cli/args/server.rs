@@ -41,12 +41,12 @@ pub(in crate::cli) struct ServerArgs {
     pub(in crate::cli) server_max_duration: Option<u32>,
 
     /// Most bits per second of all tests together, 0 for no limit [default: 0]
-    #[arg(long, value_name = "RATE", value_parser = value::fq_rate)]
+    #[arg(long, value_name = "RATE", value_parser = value::exact_rate)]
     #[arg(allow_negative_numbers = true)]
     pub(in crate::cli) max_bitrate: Option<BitsPerSec>,
 
     /// Most bytes of a test, both ways and all streams together, 0 for no limit [default: 0]
-    #[arg(long, value_name = "BYTES", value_parser = value::count)]
+    #[arg(long, value_name = "BYTES", value_parser = value::exact_count)]
     #[arg(allow_negative_numbers = true)]
     pub(in crate::cli) max_test_bytes: Option<u64>,
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use linerate_core::units::BitsPerSec;
 
+use self::file::PolicyFile;
 use super::value::{BitrateLimit, Queue};
 use crate::error::Error;
 use crate::limits::{DEFAULT_BITRATE_SPAN, DEFAULT_QUEUE_TIME, Network, Networks, ServerLimits};
@@ -17,11 +18,16 @@ use crate::limits::{DEFAULT_BITRATE_SPAN, DEFAULT_QUEUE_TIME, Network, Networks,
 pub struct LimitsConfig {
     options: LimitChoices,
     policy: Option<PathBuf>,
+    service: Service,
 }
 
 impl LimitsConfig {
-    pub(super) const fn new(options: LimitChoices, policy: Option<PathBuf>) -> Self {
-        Self { options, policy }
+    pub(super) const fn new(
+        options: LimitChoices,
+        policy: Option<PathBuf>,
+        service: Service,
+    ) -> Self {
+        Self { options, policy, service }
     }
 
     /// The policy file, if there is one.
@@ -34,19 +40,78 @@ impl LimitsConfig {
     /// # Errors
     /// [`Error::Usage`] that names the file, the line, the key and what is allowed.
     pub fn load(&self) -> Result<ServerLimits, Error> {
-        match &self.policy {
-            Some(path) => Ok(self.over(file::read(path)?)),
-            None => Ok(self.of_options()),
-        }
+        let Some(path) = &self.policy else { return Ok(self.of_options()) };
+        PolicyFile::read(path)
+            .and_then(|file| self.over(&file))
+            .map_err(|what| Error::Usage(one_line(&format!("--policy {}: {what}", path.display()))))
     }
 
     /// The limits without the file.
     pub(super) fn of_options(&self) -> ServerLimits {
-        self.over(LimitChoices::default())
+        self.options.clone().resolve()
     }
 
-    fn over(&self, file: LimitChoices) -> ServerLimits {
-        self.options.clone().or(file).resolve()
+    /// A file that contradicts itself cannot be used, whatever the options say.
+    fn over(&self, file: &PolicyFile) -> Result<ServerLimits, String> {
+        let choices = self.options.clone().or(file.choices.clone());
+        let conflict = file.choices.conflict(Service::ANY);
+        match conflict.or_else(|| choices.conflict(self.service)) {
+            Some(conflict) => Err(file.problem(conflict.key(), conflict.words())),
+            None => Ok(choices.resolve()),
+        }
+    }
+}
+
+/// What limits are held against besides each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Service {
+    /// It serves one test and ends (`-1`).
+    pub(super) one_off: bool,
+    /// It has the files of a login.
+    pub(super) has_login: bool,
+}
+
+impl Service {
+    /// One that nothing contradicts.
+    const ANY: Self = Self { one_off: false, has_login: true };
+}
+
+/// Choices that cannot be together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conflict {
+    /// One test at a time, and several.
+    Places,
+    /// A queue for the one test there is.
+    Queue,
+    /// A login that nobody could make.
+    Login,
+}
+
+impl Conflict {
+    /// The options that ask for it, where options can.
+    pub(super) const fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Places => &["exclusive", "max_tests"],
+            Self::Queue => &["one_off", "queue"],
+            Self::Login => &[],
+        }
+    }
+
+    /// The key of a file that asks for it.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Places => "exclusive",
+            Self::Queue => "queue",
+            Self::Login => "require-login",
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Places => "true: only one of exclusive and max-tests can be",
+            Self::Queue => "only one of -1 and a queue can be",
+            Self::Login => "true: needs --rsa-private-key-path and --authorized-users-path",
+        }
     }
 }
 
@@ -98,6 +163,19 @@ impl LimitChoices {
         }
     }
 
+    /// What of them cannot be together, of such a server.
+    pub(super) fn conflict(&self, service: Service) -> Option<Conflict> {
+        let has_queue = self.queue.is_some_and(|queue| queue.clients > 0);
+        match () {
+            () if self.exclusive == Some(true) && self.tests.is_some_and(|tests| tests > 1) => {
+                Some(Conflict::Places)
+            }
+            () if service.one_off && has_queue => Some(Conflict::Queue),
+            () if !service.has_login && self.require_login == Some(true) => Some(Conflict::Login),
+            () => None,
+        }
+    }
+
     fn resolve(self) -> ServerLimits {
         let defaults = ServerLimits::DEFAULT;
         let queue = self.queue.map_or(0, |queue| queue.clients);
@@ -123,6 +201,18 @@ impl LimitChoices {
             require_login: self.require_login.unwrap_or(defaults.require_login),
         }
     }
+}
+
+/// Whatever is in a file or its name does not end a line or turn a terminal over.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for c in text.chars() {
+        match c {
+            '"' | '\'' | '\\' => line.push(c),
+            _ => line.extend(c.escape_debug()),
+        }
+    }
+    line
 }
 
 fn not_zero<T: Default + PartialEq>(value: Option<T>) -> Option<T> {

@@ -1,0 +1,164 @@
+//! Files that say what a server is to do: policy, keys, users. Each is read as a whole, whatever its path
+//! leads to: a pipe would hold up who reads it, and a device may have no end. So what was opened is
+//! looked at, not what the path meant before.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What is in the file, if it is a regular one of so many bytes at most.
+///
+/// # Errors
+/// The system's, and one that says what the file must be.
+pub(crate) fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let (file, metadata) = open_now(OpenOptions::new().read(true), path, Metadata::is_file)?;
+    let mut bytes = Vec::new();
+    if metadata.len() <= most_bytes {
+        // It may grow, and what is in a file of the system's own has no length before it is read.
+        file.take(most_bytes + 1).read_to_end(&mut bytes)?;
+    }
+    if metadata.len().max(bytes.len() as u64) > most_bytes {
+        return Err(wrong(format!("must be at most {} KiB", most_bytes >> 10)));
+    }
+    Ok(bytes)
+}
+
+/// Opens what is there without waiting for it, if it is of a kind that fits.
+///
+/// # Errors
+/// The system's, and one that says what the file must be.
+pub(crate) fn open_now(
+    options: &mut OpenOptions,
+    path: &Path,
+    fits: fn(&Metadata) -> bool,
+) -> io::Result<(File, Metadata)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    }
+    let file = options.open(path).map_err(|error| match std::fs::metadata(path) {
+        // Some systems open no folder, none a socket, and no pipe that nobody reads.
+        Ok(metadata) if !fits(&metadata) => no_file(&metadata),
+        _ => error,
+    })?;
+    let metadata = file.metadata()?;
+    if fits(&metadata) { Ok((file, metadata)) } else { Err(no_file(&metadata)) }
+}
+
+/// Whether who opens it may have to wait for somebody at its other end.
+pub(crate) fn is_pipe(metadata: &Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        metadata.file_type().is_fifo()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        false
+    }
+}
+
+fn no_file(metadata: &Metadata) -> io::Error {
+    wrong(format!("must be a regular file, not a {}", kind(metadata)))
+}
+
+#[cfg(unix)]
+fn kind(metadata: &Metadata) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_dir() => "folder",
+        () if is_pipe(metadata) => "pipe",
+        () if kind.is_socket() => "socket",
+        () => "device",
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(metadata: &Metadata) -> &'static str {
+    if metadata.is_dir() { "folder" } else { "device" }
+}
+
+fn wrong(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::error::words;
+
+    const MOST: u64 = 1024;
+
+    /// A folder of its own for one test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("linerate-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).expect("a folder for temporary files");
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn problem(path: impl AsRef<Path>) -> String {
+        words(&read(path.as_ref(), MOST).expect_err("no regular file"))
+    }
+
+    #[test]
+    fn file_is_read_up_to_its_bound() {
+        let folder = Folder::new("bound");
+        let file = folder.0.join("file");
+        for bytes in [0, 1, 1023, 1024] {
+            std::fs::write(&file, vec![b'x'; bytes]).expect("own file");
+            assert_eq!(read(&file, MOST).expect("short enough").len(), bytes);
+        }
+        std::fs::write(&file, [b'x'; 1025]).expect("own file");
+        assert_eq!(problem(&file), "must be at most 1 KiB");
+    }
+
+    #[test]
+    fn folder_is_no_file() {
+        let folder = Folder::new("folder");
+        assert_eq!(problem(&folder.0), "must be a regular file, not a folder");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_has_no_end_is_no_file() {
+        let folder = Folder::new("endless");
+        let (socket, pipe, link) =
+            (folder.0.join("socket"), folder.0.join("pipe"), folder.0.join("link"));
+        let _bound = std::os::unix::net::UnixListener::bind(&socket).expect("own folder");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+        assert!(made.success());
+        std::os::unix::fs::symlink(&pipe, &link).expect("own folder");
+        for (path, kind) in [
+            (Path::new("/dev/zero"), "device"),
+            (Path::new("/dev/null"), "device"),
+            (&socket, "socket"),
+            (&pipe, "pipe"),
+            (&link, "pipe"),
+        ] {
+            assert_eq!(problem(path), format!("must be a regular file, not a {kind}"));
+        }
+    }
+
+    /// Its length is zero until it is read.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn file_of_the_system_is_bounded_too() {
+        assert!(!read(Path::new("/proc/self/status"), 1 << 20).expect("it is there").is_empty());
+        assert_eq!(problem("/proc/self/status"), "must be at most 1 KiB");
+    }
+}
