@@ -141,8 +141,7 @@ fn compare(name: &str, theirs: &str, ours: &str) -> Result<(), String> {
 
 /// What only linerate tells with `-V`.
 fn is_of_engine(line: &str) -> bool {
-    let beginnings =
-        ["Datagrams sent: ", "Datagrams received: ", "Bytes sent: ", "Bytes received: "];
+    let beginnings = ["Datagrams sent: ", "Datagrams received", "Bytes sent: ", "Bytes received: "];
     beginnings.iter().any(|beginning| line.contains(beginning))
 }
 

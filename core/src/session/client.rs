@@ -255,7 +255,11 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
             client_version: self.client_version,
             extension: self.offer,
         };
-        let results = OwnResults { concurrent_tests: None, ..results };
+        let results = OwnResults {
+            concurrent_tests: None,
+            jitter_of_batches: results.jitter_of_batches && self.accepted.is_some(),
+            ..results
+        };
         SessionDocuments { parameters: Some(parameters), extension: None, refused: None, results }
     }
 }

@@ -11,7 +11,7 @@ use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::protocol::cookie::Cookie;
 use crate::protocol::extension::Offer;
 use crate::protocol::parameters::ClientText;
-use crate::stats::{CpuTimes, Sample, Tally};
+use crate::stats::{CpuTimes, Remote, Sample, Tally};
 use crate::test::{Direction, Limits, Protocol, TestSettings};
 use crate::time::Instant;
 use crate::units::{BitsPerSec, PacketsPerSec};
@@ -405,6 +405,20 @@ fn begun_client(settings: TestSettings, interval: Option<Duration>) -> ClientSes
     outputs(&mut client);
     assert_eq!(client.phase(), Phase::Running);
     client
+}
+
+#[test]
+fn jitter_of_batches_is_told_to_linerate_ends_only() {
+    for offer in [None, Some(Offer::OWN)] {
+        let settings = settings(Protocol::Udp, Direction::Forward, 1);
+        let mut pair = Pair::new(settings, offer, offer);
+        pair.client.handle_batch_jitter();
+        pair.server.handle_batch_jitter();
+        pair.run();
+        let told = |remote: Option<&Remote>| remote.expect("results").jitter_of_batches;
+        assert_eq!(told(pair.client.accounts().remote()), offer.is_some());
+        assert_eq!(told(pair.server.accounts().remote()), offer.is_some());
+    }
 }
 
 #[test]

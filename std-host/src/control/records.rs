@@ -148,6 +148,7 @@ impl Records {
                 .and_then(|remote| remote.congestion.as_ref())
                 .map(|name| name.as_str().to_owned()),
             engines: self.engines.clone(),
+            remote_batch_jitter: remote.is_some_and(|remote| remote.jitter_of_batches),
             file: self.file.as_ref().map(DataFile::record),
             concurrent_tests: match self.connection.end {
                 End::Server => session.concurrent_tests(),

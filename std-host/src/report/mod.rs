@@ -145,6 +145,8 @@ pub struct TestEnd {
     pub remote_congestion: Option<String>,
     /// How this end moved the data, sent and then received, one of each at most.
     pub engines: Vec<Engine>,
+    /// The other end's jitter is that of batches of datagrams, as far as it says.
+    pub remote_batch_jitter: bool,
     /// The file that this end sent or stored (`-F`).
     pub file: Option<DiskFile>,
     /// Most other tests that ran at a time on the server beside this one, as far as this end knows.
@@ -167,6 +169,7 @@ impl TestEnd {
             local_congestion: None,
             remote_congestion: None,
             engines: Vec::new(),
+            remote_batch_jitter: false,
             file: None,
             concurrent_tests: 0,
             server_output: None,

@@ -144,6 +144,7 @@ pub(crate) fn test_end(
         local_congestion: congestion.clone(),
         remote_congestion: congestion.filter(|_| peer_told),
         engines: Vec::new(),
+        remote_batch_jitter: false,
         file: None,
         concurrent_tests: 0,
         server_output: None,

@@ -183,6 +183,9 @@ impl JsonReport {
         for (direction, how) in self.end.iter().flat_map(|end| &end.engines).map(Engine::member) {
             object.put(direction, how);
         }
+        if self.end.as_ref().is_some_and(|end| end.remote_batch_jitter) {
+            object.put("peer", json!({ "jitter_of_batches": true }));
+        }
         object.into()
     }
 

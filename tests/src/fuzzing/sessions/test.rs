@@ -89,6 +89,7 @@ pub(super) fn results(input: &mut Input<'_>) -> Vec<u8> {
             end_ns: Some(count(numbers[2])),
         },
         concurrent_tests: None,
+        jitter_of_batches: false,
         server_output_bytes: None,
     };
     framed(&written(&document, b""))
