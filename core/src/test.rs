@@ -2,7 +2,7 @@
 //! hold nonsense. They come from a person (client) or from the parameters document (server); how
 //! that document spells them is `protocol::parameters`' business.
 
-use crate::units::BitsPerSec;
+use crate::units::{BitsPerSec, PacketsPerSec};
 
 /// The transport of the data streams. The control connection is always TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -249,6 +249,14 @@ impl TestSettings {
         }
     }
 
+    /// Sets the target rate of each stream to so many of its blocks; none of them is no limit.
+    pub const fn set_packet_rate(&mut self, rate: PacketsPerSec) {
+        self.bitrate = match rate.bits(self.block_bytes) {
+            BitsPerSec(0) => None,
+            bits => Some(bits),
+        };
+    }
+
     /// Bits per second that were asked for, all streams and both directions together; none for a test
     /// that goes as fast as it can.
     pub fn asked_bits_per_second(&self) -> Option<u64> {
@@ -256,6 +264,16 @@ impl TestSettings {
         let rates = [self.bitrate, self.fq_rate].into_iter().flatten();
         let most = rates.map(|rate| rate.0).max()?;
         Some(most.saturating_mul(self.stream_count() as u64))
+    }
+
+    /// Whether receivers may take several datagrams at once, with one time of arrival for all: where
+    /// they were asked to, and where datagrams come so fast that one by one would be too slow.
+    pub const fn joins_arrivals(&self) -> bool {
+        let is_fast = match self.bitrate {
+            Some(rate) => rate.nanos_for(self.block_bytes as u64) < JOINED_GAP_NANOS,
+            None => true,
+        };
+        matches!(self.protocol, Protocol::Udp) && (self.offload.gro || is_fast)
     }
 
     /// Data streams of this test, both directions together.
@@ -282,6 +300,8 @@ pub const fn datagram_bytes_for(control_mss: Option<u32>) -> u32 {
 pub const DEFAULT_SECONDS: u32 = 10;
 /// Longest test (`-t`), seconds: one day; iperf3 since 3.0.5.
 pub const MAX_SECONDS: u32 = 86_400;
+/// Datagrams of a stream that are closer than this share a time of arrival: 560 Mbit/s of 1400 bytes.
+pub const JOINED_GAP_NANOS: u64 = 20_000;
 /// Longest omitted start (`-O`), seconds; iperf3 since 3.18 (60 before).
 pub const MAX_OMIT_SECS: u32 = 600;
 /// Most streams a direction (`-P`); iperf3 since 3.0.

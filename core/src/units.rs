@@ -21,6 +21,19 @@ impl BitsPerSec {
     }
 }
 
+/// A rate of blocks: datagrams of UDP, writes of TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct PacketsPerSec(pub u64);
+
+impl PacketsPerSec {
+    /// The payload that goes by at this rate, at most what the parameters document can carry.
+    pub const fn bits(self, packet_bytes: u32) -> BitsPerSec {
+        let bits = self.0.saturating_mul(8 * packet_bytes as u64);
+        BitsPerSec(if bits > i64::MAX as u64 { i64::MAX as u64 } else { bits })
+    }
+}
+
 /// Reads a size or a count: a number and an optional k, m, g or t in steps of 1024.
 ///
 /// # Errors
@@ -35,6 +48,18 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
 /// [`UnitError`] when there is no number, an unknown suffix, or a value that no rate can have.
 pub fn parse_rate(text: &str) -> Result<BitsPerSec, UnitError> {
     parse(text, 1000.0).map(BitsPerSec)
+}
+
+/// Reads what stands before the `pps` of a rate in packets per second: a number and an optional k, m,
+/// g or t in steps of 1000. What is no whole packet is cut off, unless nothing would be left.
+///
+/// # Errors
+/// [`UnitError`] when there is no number, an unknown suffix, or a rate that the largest blocks cannot
+/// have.
+pub fn parse_packet_rate(text: &str) -> Result<PacketsPerSec, UnitError> {
+    let value = parse_value(text, 1000.0)?;
+    let is_possible = value == 0.0 || (1.0..MAX_PACKETS_PER_SEC as f64).contains(&value);
+    if is_possible { Ok(PacketsPerSec(value as u64)) } else { Err(UnitError::OutOfRange) }
 }
 
 /// What is wrong with a written size or rate.
@@ -64,6 +89,11 @@ impl fmt::Display for UnitError {
 impl core::error::Error for UnitError {}
 
 fn parse(text: &str, step: f64) -> Result<u64, UnitError> {
+    let value = parse_value(text, step)?;
+    if (0.0..=MAX_EXACT).contains(&value) { Ok(value as u64) } else { Err(UnitError::OutOfRange) }
+}
+
+fn parse_value(text: &str, step: f64) -> Result<f64, UnitError> {
     let text = text.trim_ascii();
     let (number, suffix) = text.split_at(number_len(text));
     let number: f64 = number.parse().map_err(|_| UnitError::NoNumber)?;
@@ -75,8 +105,7 @@ fn parse(text: &str, step: f64) -> Result<u64, UnitError> {
         Some('t' | 'T') => 4,
         Some(other) => return Err(UnitError::UnknownSuffix(other)),
     };
-    let value = (0..power).fold(number, |value, _| value * step);
-    if (0.0..=MAX_EXACT).contains(&value) { Ok(value as u64) } else { Err(UnitError::OutOfRange) }
+    Ok((0..power).fold(number, |value, _| value * step))
 }
 
 /// Length of the decimal number at the start of `text`: sign, digits, fraction, exponent.
@@ -100,6 +129,8 @@ fn number_len(text: &str) -> usize {
 
 /// Largest value a signed 64-bit field of the parameters document can carry.
 const MAX_EXACT: f64 = i64::MAX as f64 - 1024.0;
+/// As many as make less than 2^63 bits a second of the largest blocks, 2^23 bits each.
+const MAX_PACKETS_PER_SEC: u64 = 1 << 40;
 
 #[cfg(test)]
 mod tests {
@@ -137,6 +168,35 @@ mod tests {
         ] {
             assert_eq!(parse_size(text), Err(error), "{text}");
         }
+    }
+
+    #[test]
+    fn packets_step_by_1000_and_are_none_or_whole_ones() {
+        for (text, packets) in [
+            ("1000", Ok(1000)),
+            ("2.5k", Ok(2500)),
+            (" 3M ", Ok(3_000_000)),
+            ("1", Ok(1)),
+            ("1.9", Ok(1)),
+            ("0", Ok(0)),
+            ("0.5", Err(UnitError::OutOfRange)),
+            ("-1", Err(UnitError::OutOfRange)),
+            ("1099511627775", Ok((1 << 40) - 1)),
+            ("1099511627776", Err(UnitError::OutOfRange)),
+            ("", Err(UnitError::NoNumber)),
+            ("5x", Err(UnitError::UnknownSuffix('x'))),
+        ] {
+            assert_eq!(parse_packet_rate(text), packets.map(PacketsPerSec), "{text}");
+        }
+    }
+
+    #[test]
+    fn packets_become_bits_of_payload() {
+        // 1000 * 1448 * 8.
+        assert_eq!(PacketsPerSec(1000).bits(1448), BitsPerSec(11_584_000));
+        assert_eq!(PacketsPerSec(0).bits(1448), BitsPerSec(0));
+        assert_eq!(PacketsPerSec((1 << 40) - 1).bits(1 << 20), BitsPerSec((1 << 63) - (1 << 23)));
+        assert_eq!(PacketsPerSec(u64::MAX).bits(u32::MAX), BitsPerSec(i64::MAX as u64));
     }
 
     #[test]

@@ -104,6 +104,7 @@ async fn run(
     let token = login.map(|login| login.token(SystemTime::now())).transpose()?;
     let session_config = SessionConfig {
         settings,
+        packet_rate: config.packet_rate,
         text: ClientText {
             title: config.title.as_deref(),
             extra_data: config.extra_data.as_deref(),

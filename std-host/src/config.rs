@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use linerate_core::test::{Protocol, TestSettings};
+use linerate_core::units::PacketsPerSec;
 
 pub use crate::limits::{DEFAULT_BITRATE_SPAN, Network, Networks, ServerLimits};
 
@@ -71,6 +72,8 @@ pub struct ClientConfig {
     pub sctp: SctpOptions,
     /// What is measured. What the server takes from it is in the parameters document.
     pub settings: TestSettings,
+    /// Target rate of each stream in blocks, datagrams for UDP; replaces `settings.bitrate`.
+    pub packet_rate: Option<PacketsPerSec>,
     /// UDP: the control connection's segment size replaces `settings.block_bytes`, so that a
     /// datagram fits one packet of the path.
     pub block_from_path: bool,
@@ -109,6 +112,7 @@ impl ClientConfig {
             credentials: None,
             sctp: SctpOptions::default(),
             settings: TestSettings::new(protocol),
+            packet_rate: None,
             block_from_path: protocol == Protocol::Udp,
             rate_is_default: protocol == Protocol::Udp,
             interval: Some(DEFAULT_INTERVAL),

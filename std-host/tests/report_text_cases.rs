@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use linerate::error::Error;
 use linerate::report::text::{TextOptions, TextReport, banner};
-use linerate::report::{Interval, Progress, ServerOutput, SideSummary, Stamps, TestEnd, Warning};
+use linerate::report::{
+    Engine, Interval, Progress, ServerOutput, SideSummary, Stamps, TestEnd, Warning,
+};
 use linerate_core::protocol::code::ServerError;
 use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::{Direction, End, Limits, Protocol, TestSettings};
@@ -139,6 +141,17 @@ fn verbose_tells_when_a_single_interval_begins_to_count() {
     let words = "Finished omit period, starting real test\n";
     assert!(print_with(&verbose(), &events).contains(words));
     assert!(!print(&events).contains(words));
+}
+
+#[test]
+fn verbose_tells_how_the_data_went_unless_only_iperf3s_words_are_wanted() {
+    let mut events = records::complete(TCP, End::Client);
+    edit_end(&mut events, |end| end.engines = vec![Engine::BytesSent { is_copied: false }]);
+    let words = "\nBytes sent: by the kernel, without a copy (sendfile)\n\niperf Done.\n";
+    assert!(print_with(&verbose(), &events).ends_with(words));
+    assert!(!print(&events).contains("Bytes sent"));
+    let plain = TextOptions { plain: true, ..verbose() };
+    assert!(!print_with(&plain, &events).contains("Bytes sent"));
 }
 
 #[test]

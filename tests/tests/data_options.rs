@@ -40,6 +40,100 @@ fn skipped_copies_and_rows_of_datagrams_count_exactly() {
     run_pairs(&["-u -t 1 -b 20M -l 1400 --gsro"], Linerate, Iperf3);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_engine_that_ran_is_told() {
+    const BATCHES: (&str, &str) = ("/received/jitter_of_batches", "true");
+    const TRUE_JITTER: (&str, &str) = ("/received/jitter_of_batches", "false");
+    const ROWS: (&str, &str) = ("/sent/method", "\"gso\"");
+    const PEER: (&str, &str) = ("/peer/jitter_of_batches", "true");
+    const JOINED: (&str, &str) = ("/received/method", "\"gro\"");
+    /// What the client's and the server's documents say.
+    struct Row(
+        &'static str,
+        &'static [(&'static str, &'static str)],
+        &'static [(&'static str, &'static str)],
+    );
+    let rows = [
+        Row("-u -n 20M -b 0 -l 1400", &[ROWS, PEER], &[JOINED, BATCHES]),
+        Row("-u -n 20M -b 0 -l 1400 -P 2 -R", &[JOINED, BATCHES], &[ROWS, PEER]),
+        Row("-u -k 20 -b 1M -l 1400", &[("/sent/rows_refused", "false")], &[TRUE_JITTER]),
+        Row("-u -k 20 -b 1M -l 1400 --bidir", &[TRUE_JITTER], &[TRUE_JITTER]),
+        Row(
+            "-u -n 20M -b 0 -l 1400 --skip-rx-copy",
+            &[ROWS],
+            &[("/received/headers_only", "true"), BATCHES],
+        ),
+        Row(
+            "-u -k 20 -b 1M -l 1400 --skip-rx-copy",
+            &[],
+            &[("/received/headers_only", "true"), TRUE_JITTER],
+        ),
+        Row(
+            "-n 4M --bidir",
+            &[("/sent/method", "\"copy\""), ("/received/method", "\"copy\"")],
+            &[("/sent/method", "\"copy\""), ("/received/method", "\"copy\"")],
+        ),
+        Row(
+            "-n 4M -Z --skip-rx-copy",
+            &[("/sent/method", "\"sendfile\"")],
+            &[("/received/method", "\"discard\"")],
+        ),
+    ];
+    run_all(&rows, |Row(options, client_says, server_says)| {
+        let server = Server::start(Linerate, &["-1", "-J"]);
+        let ended = run(Linerate, server.port(), options.split_whitespace().chain(["-J"]))?;
+        for (ended, says) in [(ended, client_says), (server.wait()?, server_says)] {
+            let engine = &ended.document()?["linerate"]["engine"];
+            for (place, expected) in *says {
+                let told = engine.pointer(place).map(ToString::to_string);
+                if told.as_deref() != Some(*expected) {
+                    return Err(format!("{options}: {place} is not {expected} in {engine}"));
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn packets_per_second_are_bits_to_a_server_and_its_limits() {
+    // 1000 a second of 1000 bytes.
+    for tool in [Linerate, Iperf3].into_iter().filter(|tool| tool.is_here()) {
+        for options in ["-u -l 1000 -k 50 -b 1000pps -J", "-l 1000 -k 50 -b 1kpps/2 -J"] {
+            let server = Server::start(tool, &["-1", "-J"]);
+            let ended = run(Linerate, server.port(), options.split_whitespace()).expect("it ends");
+            for ended in [ended, server.wait().expect("one-off")] {
+                let document = ended.document().expect("a document");
+                assert_eq!(document["start"]["target_bitrate"], 8_000_000, "{options} {tool}");
+            }
+        }
+    }
+    let server = Server::start(Linerate, &["--server-bitrate-limit", "7999K"]);
+    let options = "-u -l 1000 -k 50 -b 1000pps".split_whitespace();
+    let ended = run(Linerate, server.port(), options).expect("it ends");
+    assert!(ended.stderr.contains("total required bandwidth is larger"), "{ended}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn people_are_told_when_jitter_is_that_of_batches() {
+    for (options, is_of_batches) in
+        [("-u -n 20M -b 0 -l 1400", true), ("-u -k 20 -b 1M -l 1400", false)]
+    {
+        let server = Server::start(Linerate, &["-1", "-V"]);
+        let options = options.split_whitespace().chain(["-V"]);
+        let client = run(Linerate, server.port(), options).expect("it ends");
+        let server = server.wait().expect("one-off");
+        assert!(client.stdout.contains("\nDatagrams sent: "), "{client}");
+        let other = "\nDatagrams received by the other end: its jitter is that of batches\n";
+        assert_eq!(client.stdout.contains(other), is_of_batches, "{client}");
+        let line = server.stdout.lines().find(|line| line.starts_with("Datagrams received: "));
+        let line = line.unwrap_or_else(|| panic!("no line: {server}"));
+        assert_eq!(line.ends_with("jitter is that of batches"), is_of_batches, "{line}");
+    }
+}
+
 #[test]
 fn a_file_arrives_as_it_was() {
     struct Row(Tool, Tool, &'static str, usize);

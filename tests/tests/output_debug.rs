@@ -78,6 +78,7 @@ fn under_iperf3s_name_its_words_are_used_and_no_others() {
             assert_eq!(ended.code, Some(0), "{ended}");
             assert!(ended.stdout.contains("iperf 3."), "{ended}");
             assert!(!ended.stdout.contains("linerate"), "{ended}");
+            assert!(!ended.stdout.contains("a call"), "{ended}");
             assert_eq!(ended.stderr, "", "{ended}");
         }
     }

@@ -9,7 +9,7 @@ use linerate_tests::json::{Stream, strict};
 use linerate_tests::process::Process;
 use linerate_tests::server::{Server, free_port};
 use linerate_tests::tool::Tool;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_stream_goes_before_a_document_in_any_order() {
@@ -21,7 +21,11 @@ fn a_stream_goes_before_a_document_in_any_order() {
             let stream = Stream::read(&outcome.of(end).stdout).expect("a stream");
             assert_eq!(stream.events.first().map(String::as_str), Some("start"), "{options}");
             assert_eq!(stream.events.last().map(String::as_str), Some("end"), "{options}");
-            assert!(stream.lines.iter().all(|line| line.get("linerate").is_none()), "{options}");
+            let mut numbers = stream.lines.iter().map(|line| &line["linerate"]["test_number"]);
+            assert!(numbers.all(Value::is_null), "{options}");
+            let last = &stream.lines[stream.lines.len() - 1]["linerate"]["engine"];
+            let direction = if end == End::Client { "sent" } else { "received" };
+            assert_eq!(last, &json!({ direction: { "method": "copy" } }), "{options}");
             assert_eq!(stream.rest, "");
         }
     }
@@ -110,7 +114,7 @@ fn lines_of_several_tests_at_once_tell_their_test() {
     let stream = Stream::read(&ended.stdout).expect("a stream");
 
     let of = |number: u64| {
-        let test = move |line: &&serde_json::Value| line["linerate"]["test_number"] == number;
+        let test = move |line: &&Value| line["linerate"]["test_number"] == number;
         let lines: Vec<_> = stream.lines.iter().filter(test).collect();
         lines.iter().map(|line| line["event"].as_str().expect("a name").to_owned()).collect()
     };
@@ -124,7 +128,7 @@ fn lines_of_several_tests_at_once_tell_their_test() {
     let unnumbered: Vec<_> = stream
         .lines
         .iter()
-        .filter(|line| line.get("linerate").is_none())
+        .filter(|line| line["linerate"]["test_number"].is_null())
         .filter_map(|line| line["event"].as_str())
         .collect();
     assert_eq!((unnumbered[0], unnumbered.last()), ("start", Some(&"end")));

@@ -124,7 +124,8 @@ fn a_server_that_cannot_be_reached_is_told_as_by_iperf3() {
 
 fn compare(name: &str, theirs: &str, ours: &str) -> Result<(), String> {
     let theirs: Vec<_> = masked(theirs, "iperf3").iter().map(|line| as_now(line)).collect();
-    let ours = masked(ours, "linerate");
+    let ours: Vec<_> =
+        masked(ours, "linerate").into_iter().filter(|line| !is_of_engine(line)).collect();
     if theirs == ours {
         return Ok(());
     }
@@ -136,6 +137,12 @@ fn compare(name: &str, theirs: &str, ours: &str) -> Result<(), String> {
         theirs.join("\n"),
         ours.join("\n")
     ))
+}
+
+/// What only linerate tells with `-V`.
+fn is_of_engine(line: &str) -> bool {
+    let beginnings = ["Datagrams sent: ", "Datagrams received", "Bytes sent: ", "Bytes received: "];
+    beginnings.iter().any(|beginning| line.contains(beginning))
 }
 
 /// A line of the installed iperf3, masked, as the release prints it that linerate equals.

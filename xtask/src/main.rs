@@ -44,8 +44,13 @@ const USAGE: &str = "which chore?
 
 cargo xtask test [--long]
     sets up what it needs, then checks everything that a change can break
-cargo xtask bench [--runs N] [--seconds N] [--peer IPERF3] [--own LINERATE] [--json]
-    linerate against iperf3 over loopback, in alternation
+cargo xtask bench [--runs N] [--seconds N] [--rows PART,...] [--congestion NAME,...]
+                  [--link loopback|veth] [--peer IPERF3] [--own LINERATE] [--json]
+    linerate against iperf3, in alternation: rate, loss, CPU, memory, evenness
+cargo xtask bench --check [--rows ID,...] [--own LINERATE] [--json]
+    cases of pacing, fairness and idleness that linerate alone passes or fails
+cargo xtask bench --micro | --instructions
+    what the engine's hot path costs, in nanoseconds or, by callgrind, in instructions
 cargo xtask fuzz [TARGET...] [--seconds N]
     feeds the targets of tests/corpus with inputs that reach ever more of the code
 cargo xtask fuzz TARGET --replay FILE

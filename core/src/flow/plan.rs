@@ -18,8 +18,11 @@ pub struct StreamPlan {
     pub block_bytes: u32,
     /// Target rate of a sender; none means as fast as possible.
     pub bitrate: Option<BitsPerSec>,
-    /// Blocks a sender sends back to back before it looks at the rate again.
-    pub burst: u16,
+    /// Blocks that a sender with a rate sends back to back, where a number was asked for; else as many
+    /// as the rate calls for.
+    pub burst: Option<u16>,
+    /// UDP receiver: datagrams may be taken several at once, with one time of arrival for all.
+    pub joins_arrivals: bool,
     /// Bytes after which a stream is done, the omitted start not counted: a sender's share of the
     /// test's amount, or for a client's receiver all of it. For UDP a multiple of the datagram size.
     pub limit_bytes: Option<u64>,

@@ -34,10 +34,6 @@ pub struct SendFlow {
     counters_64bit: bool,
     omit_until: Option<Instant>,
     pacer: Option<Pacer>,
-    /// Bytes of a whole burst.
-    burst_bytes: u64,
-    /// Bytes of the running burst that have not left yet.
-    burst_left: u64,
     limit_left: Option<u64>,
     share_bytes: u64,
     is_exhausted: bool,
@@ -49,14 +45,13 @@ impl SendFlow {
     /// A sender that begins at `now`.
     pub fn new(now: Instant, plan: &StreamPlan) -> Self {
         let block_bytes = u64::from(plan.block_bytes.max(1));
+        let rate = plan.bitrate.filter(|rate| rate.0 > 0);
         Self {
             protocol: plan.protocol,
             block_bytes,
             counters_64bit: plan.counters_64bit,
             omit_until: plan.omit_until,
-            pacer: plan.bitrate.filter(|rate| rate.0 > 0).map(|rate| Pacer::new(now, rate)),
-            burst_bytes: block_bytes * u64::from(plan.burst.max(1)),
-            burst_left: 0,
+            pacer: rate.map(|rate| Pacer::new(now, rate, block_bytes, plan.burst)),
             limit_left: plan.limit_bytes,
             share_bytes: plan.share_bytes.unwrap_or(u64::MAX),
             is_exhausted: false,
@@ -65,7 +60,7 @@ impl SendFlow {
         }
     }
 
-    /// What to do at `now`. A sender that has a rate and is late may send all that is due at once.
+    /// What to do at `now`.
     pub fn poll_step(&mut self, now: Instant) -> Step {
         self.leave_omit(now);
         let limit = self.limit_left.filter(|_| self.omit_until.is_none()).unwrap_or(u64::MAX);
@@ -73,19 +68,13 @@ impl SendFlow {
         if limit == 0 || self.is_exhausted {
             return Step::Done;
         }
-        let Some(pacer) = &self.pacer else {
+        let Some(pacer) = &mut self.pacer else {
             return Step::Send { bytes: self.whole_blocks(limit) };
         };
-        if self.burst_left == 0 {
-            if now < pacer.due() {
-                return Step::Wait { until: pacer.due() };
-            }
-            self.burst_left = self.burst_bytes;
+        match pacer.poll(now) {
+            Ok(bytes) => Step::Send { bytes: bytes.min(limit) },
+            Err(until) => Step::Wait { until },
         }
-        // The bursts that follow the running one, as far as their own time has come.
-        let overdue = pacer.overdue_bytes(now) + self.burst_bytes - self.burst_left;
-        let more = overdue - overdue % self.burst_bytes;
-        Step::Send { bytes: (self.burst_left + more).min(limit) }
     }
 
     /// Notes that the network took `bytes` more of a TCP stream.
@@ -130,11 +119,6 @@ impl SendFlow {
     }
 
     fn advance(&mut self, now: Instant, bytes: u64) {
-        self.burst_left = match bytes.checked_sub(self.burst_left) {
-            None => self.burst_left - bytes,
-            // Beyond its end: what is left of the last burst that was begun.
-            Some(beyond) => (self.burst_bytes - beyond % self.burst_bytes) % self.burst_bytes,
-        };
         if let Some(pacer) = &mut self.pacer {
             pacer.handle_sent(now, bytes);
         }
@@ -174,7 +158,8 @@ mod tests {
             protocol,
             block_bytes: 1000,
             bitrate: None,
-            burst: 1,
+            burst: Some(1),
+            joins_arrivals: false,
             limit_bytes: None,
             share_bytes: None,
             counters_64bit: false,
@@ -237,8 +222,11 @@ mod tests {
     fn a_rate_spaces_single_blocks_and_bursts() {
         // 1000 bytes at 1 Mbit/s take 8 ms, three of them 24 ms.
         for (burst, gap_ms) in [(1, 8), (3, 24)] {
-            let plan =
-                StreamPlan { bitrate: Some(BitsPerSec(1_000_000)), burst, ..plan(Protocol::Udp) };
+            let plan = StreamPlan {
+                bitrate: Some(BitsPerSec(1_000_000)),
+                burst: Some(burst),
+                ..plan(Protocol::Udp)
+            };
             let mut flow = SendFlow::new(Instant::ZERO, &plan);
             let bytes = u64::from(burst) * 1000;
             assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes });
@@ -255,21 +243,6 @@ mod tests {
         flow.poll_step(Instant::ZERO);
         flow.handle_sent(Instant::ZERO, 300);
         assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes: 700 });
-    }
-
-    #[test]
-    fn a_late_sender_may_send_all_that_is_due_in_whole_bursts() {
-        // 1000 bytes at 1 Mbit/s take 8 ms: by 20 ms, two more than the first are due.
-        for (burst, due, wait_ms) in [(1, 3000, 24), (2, 4000, 32)] {
-            let plan =
-                StreamPlan { bitrate: Some(BitsPerSec(1_000_000)), burst, ..plan(Protocol::Udp) };
-            let mut flow = SendFlow::new(Instant::ZERO, &plan);
-            assert_eq!(flow.poll_step(AT_MS(20)), Step::Send { bytes: due });
-            flow.handle_datagrams_sent(AT_MS(20), 1);
-            assert_eq!(flow.poll_step(AT_MS(20)), Step::Send { bytes: due - 1000 });
-            flow.handle_datagrams_sent(AT_MS(20), due / 1000 - 1);
-            assert_eq!(flow.poll_step(AT_MS(20)), Step::Wait { until: AT_MS(wait_ms) });
-        }
     }
 
     #[test]

@@ -25,12 +25,16 @@ use crate::protocol::parameters::{ClientText, OutgoingParameters};
 use crate::protocol::results::{OutputKind, ResultsReader, ResultsWithOutput};
 use crate::test::{End, StreamId, TestSettings, datagram_bytes_for};
 use crate::time::{Instant, NANOS_PER_SEC, nanos};
+use crate::units::PacketsPerSec;
 
 /// What a client wants to measure, and how it says so.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientConfig<'a> {
     /// The test.
     pub settings: TestSettings,
+    /// Target rate of each stream in blocks. It replaces that of the settings, and is turned into
+    /// theirs when the size of a block is known; the server hears of bits only.
+    pub packet_rate: Option<PacketsPerSec>,
     /// Free texts that go with it.
     pub text: ClientText<'a>,
     /// Sent as `client_version`; servers do not read it.
@@ -51,6 +55,7 @@ pub type ClientSession<'a, const N: usize> = Session<Client<'a, N>, N>;
 pub struct Client<'a, const N: usize> {
     text: ClientText<'a>,
     client_version: &'a str,
+    packet_rate: Option<PacketsPerSec>,
     offer: Option<Offer>,
     pub(super) accepted: Option<Offer>,
     pub(super) opened: usize,
@@ -97,6 +102,7 @@ impl<'a, const N: usize> ClientSession<'a, N> {
         let exchange = Client {
             text: config.text,
             client_version: config.client_version,
+            packet_rate: config.packet_rate,
             offer: config.offer,
             accepted: None,
             opened: 0,
@@ -107,7 +113,10 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             explanation: None,
             reading: Reading::Code,
         };
-        let (settings, deadlines) = (config.settings, config.deadlines);
+        let (mut settings, deadlines) = (config.settings, config.deadlines);
+        if let Some(rate) = config.packet_rate {
+            settings.set_packet_rate(rate);
+        }
         Ok(Self {
             shared: Shared::new(End::Client, settings, interval_ns, deadlines, outbox, timers),
             exchange,
@@ -124,7 +133,11 @@ impl<'a, const N: usize> ClientSession<'a, N> {
     /// data, and before the server has answered; later calls change nothing.
     pub fn handle_path(&mut self, control_mss: Option<u32>) {
         if self.shared.phase == Phase::Greeting {
-            self.shared.settings.block_bytes = datagram_bytes_for(control_mss);
+            let settings = &mut self.shared.settings;
+            settings.block_bytes = datagram_bytes_for(control_mss);
+            if let Some(rate) = self.exchange.packet_rate {
+                settings.set_packet_rate(rate);
+            }
         }
     }
 }
@@ -242,7 +255,11 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
             client_version: self.client_version,
             extension: self.offer,
         };
-        let results = OwnResults { concurrent_tests: None, ..results };
+        let results = OwnResults {
+            concurrent_tests: None,
+            jitter_of_batches: results.jitter_of_batches && self.accepted.is_some(),
+            ..results
+        };
         SessionDocuments { parameters: Some(parameters), extension: None, refused: None, results }
     }
 }

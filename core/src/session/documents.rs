@@ -27,6 +27,7 @@ pub struct OwnResults<'s, const N: usize> {
     pub(super) congestion: Option<&'s str>,
     pub(super) server_output_bytes: Option<u32>,
     pub(super) concurrent_tests: Option<u32>,
+    pub(super) jitter_of_batches: bool,
 }
 
 impl<const N: usize> SessionDocuments<'_, N> {
@@ -72,6 +73,7 @@ impl<'s, const N: usize> OwnResults<'s, N> {
             stream_count: accounts.streams().len(),
             stream: move |index| accounts.results(index),
             concurrent_tests: self.concurrent_tests,
+            jitter_of_batches: self.jitter_of_batches,
             server_output_bytes: self.server_output_bytes,
         }
     }

@@ -257,6 +257,7 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
         let results = OwnResults {
             server_output_bytes: self.server_output_bytes,
             concurrent_tests: results.concurrent_tests.filter(|_| self.accepted.is_some()),
+            jitter_of_batches: results.jitter_of_batches && self.accepted.is_some(),
             ..results
         };
         SessionDocuments { parameters: None, extension: self.accepted, refused: None, results }

@@ -135,6 +135,12 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
         self.shared.concurrent_tests
     }
 
+    /// Notes that the jitter of this end is that of batches of datagrams, for the results of a linerate
+    /// peer. In time before [`Event::Measured`] is answered.
+    pub fn handle_batch_jitter(&mut self) {
+        self.shared.jitter_of_batches = true;
+    }
+
     /// Server: ends the test for what only its adapter can see, such as what all tests take
     /// together.
     pub fn handle_denied(&mut self, denial: Denial) {
@@ -161,13 +167,22 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
 
     /// What to send next on the control connection, if anything.
     pub fn poll_control(&mut self) -> Option<Transmit<'_>> {
-        let Shared { outbox, settings, accounts, congestion, concurrent_tests, refused, .. } =
-            &mut self.shared;
+        let Shared {
+            outbox,
+            settings,
+            accounts,
+            congestion,
+            concurrent_tests,
+            jitter_of_batches,
+            refused,
+            ..
+        } = &mut self.shared;
         let results = OwnResults {
             accounts,
             congestion: congestion.as_deref(),
             server_output_bytes: None,
             concurrent_tests: Some(*concurrent_tests),
+            jitter_of_batches: *jitter_of_batches,
         };
         let documents = self.exchange.documents(settings, results);
         outbox.poll(&SessionDocuments { refused: *refused, ..documents })

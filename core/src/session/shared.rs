@@ -40,6 +40,8 @@ pub struct Shared<const N: usize> {
     pub(super) watch: Watch,
     /// Server: other tests that have run beside this one.
     pub(super) concurrent_tests: u32,
+    /// Datagrams that came by one call share their time of arrival.
+    pub(super) jitter_of_batches: bool,
     /// Server: the client reads a text after a refusal.
     pub(super) explains: bool,
     /// Server: the refusal whose text is to be sent.
@@ -115,6 +117,7 @@ impl<const N: usize> Shared<N> {
             awaited: None,
             watch: Watch::default(),
             concurrent_tests: 0,
+            jitter_of_batches: false,
             explains: false,
             refused: None,
         }
@@ -183,7 +186,8 @@ impl<const N: usize> Shared<N> {
             protocol: settings.protocol,
             block_bytes: settings.block_bytes,
             bitrate: settings.bitrate,
-            burst: settings.burst.unwrap_or(1),
+            burst: settings.burst,
+            joins_arrivals: settings.joins_arrivals(),
             limit_bytes: self.limit_of(index),
             share_bytes: self.share_of(index),
             counters_64bit: settings.counters_64bit,

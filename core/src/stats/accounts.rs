@@ -37,6 +37,8 @@ pub struct Remote {
     pub has_retransmits: bool,
     /// A server's: other tests that ran on it beside this one, where it says so.
     pub concurrent_tests: Option<u32>,
+    /// Its jitter is that of batches of datagrams, as far as it says.
+    pub jitter_of_batches: bool,
 }
 
 impl<const N: usize> Accounts<N> {
@@ -186,6 +188,7 @@ impl<const N: usize> Accounts<N> {
             congestion: results.congestion.clone(),
             has_retransmits: results.sender_has_retransmits == Some(true),
             concurrent_tests: results.concurrent_tests,
+            jitter_of_batches: results.jitter_of_batches,
         });
         Ok(())
     }

@@ -48,6 +48,7 @@ impl Client {
         let cookie = Cookie::from_random([net.port() as u8; 36]);
         let config = ClientConfig {
             settings,
+            packet_rate: None,
             text: ClientText::default(),
             client_version: linerate_embedded::engine::IPERF3_EQUIVALENT,
             interval: None,

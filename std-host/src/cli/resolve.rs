@@ -105,6 +105,7 @@ fn client(host: &str, args: Args, typed: &Typed<'_>) -> Result<ClientConfig, Pro
     settings.block_bytes = length.unwrap_or(settings.block_bytes);
     if let Some(rate) = client.bitrate {
         config.rate_is_default = false;
+        config.packet_rate = rate.packets;
         settings.bitrate = rate.bitrate;
         settings.burst = rate.burst;
     }

@@ -9,7 +9,9 @@ use linerate_core::test::{
     MAX_AFFINITY, MAX_BURST, MAX_FLOW_LABEL, MAX_MSS, MAX_OMIT_SECS, MAX_PARALLEL, MAX_SECONDS,
     MAX_WINDOW,
 };
-use linerate_core::units::{BitsPerSec, UnitError, parse_rate, parse_size};
+use linerate_core::units::{
+    BitsPerSec, PacketsPerSec, UnitError, parse_packet_rate, parse_rate, parse_size,
+};
 
 use super::LogChoice;
 use super::problem::{iperf3_text, number};
@@ -23,8 +25,10 @@ pub(super) const TIMESTAMP_FORMAT: &str = "%c ";
 /// What `-b` asks for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {
-    /// None is no limit.
+    /// None is no limit, unless it is in packets.
     pub(super) bitrate: Option<BitsPerSec>,
+    /// The same in blocks.
+    pub(super) packets: Option<PacketsPerSec>,
     /// Blocks back to back.
     pub(super) burst: Option<u16>,
 }
@@ -139,7 +143,16 @@ pub(super) fn bitrate(text: &str) -> Result<Rate, String> {
     let burst = burst
         .map(|text| whole(text, 1, MAX_BURST).ok_or_else(|| iperf3_text(error_number::BURST)))
         .transpose()?;
-    Ok(Rate { bitrate: not_zero(fq_rate(rate)?), burst })
+    let wrong = |error| match error {
+        UnitError::OutOfRange if before_pps(rate).is_some() => PACKET_RATES.into(),
+        UnitError::OutOfRange => RATES.into(),
+        _ => format!("{}, and pps for packets)", bad_unit(rate).trim_end_matches(')')),
+    };
+    let (bits, packets) = match before_pps(rate) {
+        Some(number) => (BitsPerSec(0), parse_packet_rate(number).map_err(wrong)?),
+        None => (parse_rate(rate).map_err(wrong)?, PacketsPerSec(0)),
+    };
+    Ok(Rate { bitrate: not_zero(bits), packets: Some(packets).filter(|rate| rate.0 > 0), burst })
 }
 
 /// A rate of zero stands for no limit.
@@ -210,7 +223,7 @@ pub(super) fn answer_timeout(text: &str) -> Result<Duration, String> {
 
 pub(super) fn fq_rate(text: &str) -> Result<BitsPerSec, String> {
     parse_rate(text).map_err(|error| match error {
-        UnitError::OutOfRange => "must be 0 or more, and less than 2^63 bits per second".into(),
+        UnitError::OutOfRange => RATES.into(),
         _ => bad_unit(text),
     })
 }
@@ -349,6 +362,13 @@ fn before_slash(text: &str) -> (&str, Option<&str>) {
     text.split_once('/').map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
+/// What stands before the `pps` of a rate in packets.
+fn before_pps(rate: &str) -> Option<&str> {
+    let rate = rate.trim_end();
+    let (number, unit) = rate.split_at_checked(rate.len().checked_sub(3)?)?;
+    unit.eq_ignore_ascii_case("pps").then_some(number)
+}
+
 fn not_zero(rate: BitsPerSec) -> Option<BitsPerSec> {
     (rate.0 > 0).then_some(rate)
 }
@@ -388,6 +408,9 @@ fn bad_unit(text: &str) -> String {
     format!("{}: '{text}' (a number, then k, m, g or t)", iperf3_text(number::UNIT))
 }
 
+const RATES: &str = "must be 0 or more, and less than 2^63 bits per second";
+/// More of the largest blocks are 2^63 bits.
+const PACKET_RATES: &str = "must be 0, or 1 or more and less than 2^40 packets per second";
 /// What iperf3 keeps in an `int`.
 const MAX_C_INT: u64 = i32::MAX as u64;
 /// As many seconds, or questions, as the option of any system takes.

@@ -25,7 +25,7 @@ use crate::error::{Error, words};
 use crate::observe::{Cancel, DebugLog, Detail, Observer};
 use crate::report::json::server_output_member;
 use crate::report::{
-    Connection as ConnectionRecord, Progress, ServerOutput, SocketBuffers, Warning,
+    Connection as ConnectionRecord, Engine, Progress, ServerOutput, SocketBuffers, Warning,
 };
 use crate::stream::{DataFile, DataSocket, Handling, News, Streams};
 use crate::sys;
@@ -264,6 +264,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             Action::StopStreams => {
                 if let Some(streams) = &mut self.streams {
                     streams.stop().await;
+                    self.records.engines = streams.engines();
                 }
             }
             Action::CloseStreams => {
@@ -336,6 +337,9 @@ impl<'a, B: Backend> Driver<'a, B> {
             Event::OmitEnded => self.tell(Progress::OmitEnded),
             Event::Measured => {
                 self.session.handle_concurrent_tests(self.backend.concurrent_tests_in_all());
+                if self.records.engines.iter().any(Engine::has_batch_jitter) {
+                    self.session.handle_batch_jitter();
+                }
                 let end = self.records.end(&self.session, None, None);
                 self.tell(Progress::Measured(end));
             }

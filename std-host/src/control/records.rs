@@ -11,7 +11,8 @@ use linerate_core::test::{End, Protocol, Role, StreamId};
 use super::MAX_STREAMS;
 use crate::error::{Error, words};
 use crate::report::{
-    Connection, Interval, ServerOutput, SocketBuffers, StreamStart, TestEnd, TestStart, Warning,
+    Connection, Engine, Interval, ServerOutput, SocketBuffers, StreamStart, TestEnd, TestStart,
+    Warning,
 };
 use crate::stream::{DataFile, DataSocket};
 
@@ -20,6 +21,7 @@ use crate::stream::{DataFile, DataSocket};
 pub(crate) struct Records {
     pub(super) connection: Connection,
     pub(super) local_congestion: Option<String>,
+    pub(super) engines: Vec<Engine>,
     pub(super) file: Option<DataFile>,
     interval: Option<Duration>,
     streams: Vec<StreamStart>,
@@ -31,6 +33,7 @@ impl Records {
         Self {
             connection,
             local_congestion: None,
+            engines: Vec::new(),
             file: None,
             interval,
             streams: Vec::new(),
@@ -147,6 +150,8 @@ impl Records {
             remote_congestion: remote
                 .and_then(|remote| remote.congestion.as_ref())
                 .map(|name| name.as_str().to_owned()),
+            engines: self.engines.clone(),
+            remote_batch_jitter: remote.is_some_and(|remote| remote.jitter_of_batches),
             file: self.file.as_ref().map(DataFile::record),
             concurrent_tests: match self.connection.end {
                 End::Server => session.concurrent_tests(),

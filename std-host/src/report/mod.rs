@@ -3,6 +3,7 @@
 //! uses this library sees all that a reader of the output sees.
 
 mod date;
+mod engine;
 pub mod json;
 pub mod log;
 mod message;
@@ -22,6 +23,7 @@ use linerate_core::test::{End, Role, StreamId, TestSettings};
 
 use crate::error::Error;
 
+pub use engine::Engine;
 pub use message::{error_line, warning_text};
 pub use quantity::{UnitFormat, UnknownFormat, rate};
 pub use stamp::Stamps;
@@ -141,6 +143,10 @@ pub struct TestEnd {
     pub local_congestion: Option<String>,
     /// Congestion control of the other end's.
     pub remote_congestion: Option<String>,
+    /// How this end moved the data, sent and then received, one of each at most.
+    pub engines: Vec<Engine>,
+    /// The other end's jitter is that of batches of datagrams, as far as it says.
+    pub remote_batch_jitter: bool,
     /// The file that this end sent or stored (`-F`).
     pub file: Option<DiskFile>,
     /// Most other tests that ran at a time on the server beside this one, as far as this end knows.
@@ -162,6 +168,8 @@ impl TestEnd {
             remote_cpu: None,
             local_congestion: None,
             remote_congestion: None,
+            engines: Vec::new(),
+            remote_batch_jitter: false,
             file: None,
             concurrent_tests: 0,
             server_output: None,

@@ -1,15 +1,17 @@
-//! Datagrams between a flow and a socket, as many a call as the kernel takes or has: one by one, or a
-//! row of them in one buffer (`--gsro`), or their headers only (`--skip-rx-copy`). A kernel that
-//! refuses a row gets shorter ones, and then single datagrams.
+//! Datagrams between a flow and a socket, as many a call as the kernel takes or has. On the way out a
+//! message may be a row of datagrams that the kernel cuts, and a call several messages; a kernel or
+//! device that refuses rows gets shorter ones, and then single datagrams. On the way in a message may
+//! be datagrams that the kernel joined.
 
-use std::io::{self, Read};
+use std::io;
 
 use linerate_core::flow::SendFlow;
 use linerate_core::test::MAX_UDP_BLOCK;
 use linerate_core::time::Instant;
 use socket2::Socket;
 
-use crate::sys;
+use crate::report::Engine;
+use crate::sys::{self, Joined};
 
 /// Datagrams on their way out.
 #[derive(Debug)]
@@ -17,32 +19,46 @@ pub(super) struct Outgoing {
     /// Room for as many as one call sends, payload and all; headers are written over its parts.
     buffer: Vec<u8>,
     datagram_bytes: usize,
-    most: usize,
+    /// Datagrams of a message.
+    row: usize,
+    /// Longest row and most datagrams of a call since rows have this length.
+    longest: usize,
+    most_sent: usize,
+    is_reduced: bool,
 }
 
 impl Outgoing {
-    /// One by one, each with this payload.
-    pub(super) fn single(datagram: &[u8]) -> Self {
-        Self { buffer: datagram.to_vec(), datagram_bytes: datagram.len(), most: 1 }
-    }
-
-    /// As many in a row as a UDP packet can be long, cut by the kernel.
+    /// Datagrams with this payload, in rows if the kernel can cut them.
     ///
     /// # Errors
-    /// When the kernel cannot cut.
-    pub(super) fn segmented(socket: &Socket, datagram: &[u8]) -> io::Result<Self> {
-        let most = (MAX_UDP_BLOCK as usize / datagram.len()).min(MOST_SEGMENTS);
-        if most == 1 {
-            return Ok(Self::single(datagram));
+    /// Why there are no rows.
+    pub(super) fn new(socket: &Socket, datagram: &[u8]) -> (Self, io::Result<()>) {
+        let most = (MAX_UDP_BLOCK as usize / datagram.len()).clamp(1, MOST_DATAGRAMS);
+        let mut outgoing = Self {
+            buffer: datagram.repeat(most),
+            datagram_bytes: datagram.len(),
+            row: 1,
+            longest: 0,
+            most_sent: 0,
+            is_reduced: false,
+        };
+        let segment = u16::try_from(datagram.len()).ok().filter(|_| most > 1);
+        let is_cut = segment.map_or(Ok(()), |bytes| sys::set_segment_size(socket, Some(bytes)));
+        if segment.is_some() && is_cut.is_ok() {
+            outgoing.row = most.min(MOST_SEGMENTS);
         }
-        let bytes = u16::try_from(datagram.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        sys::set_segment_size(socket, Some(bytes))?;
-        Ok(Self { buffer: datagram.repeat(most), datagram_bytes: datagram.len(), most })
+        (outgoing, is_cut)
     }
 
     /// Most datagrams that one call sends.
     pub(super) fn most(&self) -> u64 {
-        self.most as u64
+        (self.buffer.len() / self.datagram_bytes).min(self.row * sys::MOST_MESSAGES) as u64
+    }
+
+    /// How the datagrams go.
+    pub(super) fn engine(&self) -> Engine {
+        let (row, call) = (self.longest as u32, self.most_sent as u32);
+        Engine::DatagramsSent { row, call, is_reduced: self.is_reduced }
     }
 
     /// Sends at most `count` of the flow's next datagrams in one call, stamped with `now`, and returns
@@ -55,15 +71,21 @@ impl Outgoing {
         count: u64,
     ) -> io::Result<u64> {
         let count = count.min(self.most());
-        let row = &mut self.buffer[..count as usize * self.datagram_bytes];
-        for (ahead, datagram) in (0..).zip(row.chunks_mut(self.datagram_bytes)) {
+        let datagrams = &mut self.buffer[..count as usize * self.datagram_bytes];
+        for (ahead, datagram) in (0..).zip(datagrams.chunks_exact_mut(self.datagram_bytes)) {
             flow.write_header(now, ahead, datagram);
         }
-        match socket.send_with_flags(row, sys::SEND_FLAGS) {
-            Ok(_) => Ok(count),
-            Err(error) if self.most > 1 && is_refusal(&error) => {
-                self.most = if self.most > SAFE_SEGMENTS { SAFE_SEGMENTS } else { 1 };
-                if self.most == 1 {
+        match sys::send_messages(socket, datagrams, self.row * self.datagram_bytes) {
+            Ok(messages) => {
+                let sent = (messages * self.row).min(count as usize);
+                self.most_sent = self.most_sent.max(sent);
+                self.longest = self.longest.max(sent.min(self.row));
+                Ok(sent as u64)
+            }
+            Err(error) if self.row > 1 && is_refusal(&error) => {
+                (self.longest, self.most_sent, self.is_reduced) = (0, 0, true);
+                self.row = if self.row > SAFE_SEGMENTS { SAFE_SEGMENTS } else { 1 };
+                if self.row == 1 {
                     sys::set_segment_size(socket, None)?;
                 }
                 Ok(0)
@@ -76,31 +98,30 @@ impl Outgoing {
 /// Datagrams on their way in.
 #[derive(Debug)]
 pub(super) struct Incoming {
+    /// A slot for each message of a call.
     buffer: Vec<u8>,
-    kind: Kind,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    /// One a call.
-    Whole,
-    /// One a call, its header only.
-    Start,
-    /// Several of one size a call.
-    Joined,
+    slot_bytes: usize,
+    found: Vec<Joined>,
+    only_headers: bool,
+    /// Most datagrams of a message and of a call so far.
+    longest: usize,
+    most_received: usize,
 }
 
 impl Incoming {
-    /// One by one.
-    pub(super) fn whole() -> Self {
-        Self { buffer: vec![0; BUFFER_BYTES], kind: Kind::Whole }
+    /// One a message, of about so many bytes.
+    pub(super) fn whole(datagram_bytes: usize) -> Self {
+        // What is longer than its slot is counted whole only where the system tells its length.
+        let slot_bytes = if sys::SKIPS_RX_COPY { datagram_bytes } else { LONGEST_BYTES };
+        Self::with_slots(slot_bytes.max(START_BYTES))
     }
 
-    /// One by one, without copying more than the header, where the system can.
-    pub(super) fn skipping() -> Self {
-        match sys::SKIPS_RX_COPY {
-            true => Self { buffer: vec![0; START_BYTES], kind: Kind::Start },
-            false => Self::whole(),
+    /// One a message, without copying more than the header where the system can.
+    pub(super) fn skipping(datagram_bytes: usize) -> Self {
+        if sys::SKIPS_RX_COPY {
+            Self { only_headers: true, ..Self::with_slots(START_BYTES) }
+        } else {
+            Self::whole(datagram_bytes)
         }
     }
 
@@ -110,33 +131,53 @@ impl Incoming {
     /// When it cannot.
     pub(super) fn joined(socket: &Socket) -> io::Result<Self> {
         sys::request_joined(socket)?;
-        Ok(Self { buffer: vec![0; BUFFER_BYTES], kind: Kind::Joined })
+        Ok(Self::with_slots(LONGEST_BYTES))
+    }
+
+    fn with_slots(slot_bytes: usize) -> Self {
+        let slots = (BUFFER_BYTES / slot_bytes).clamp(1, sys::MOST_MESSAGES);
+        Self {
+            buffer: vec![0; slots * slot_bytes],
+            slot_bytes,
+            found: vec![Joined::default(); slots],
+            only_headers: false,
+            longest: 0,
+            most_received: 0,
+        }
+    }
+
+    /// How the datagrams come; with `joins_arrivals` those of a call share their time.
+    pub(super) fn engine(&self, joins_arrivals: bool) -> Engine {
+        Engine::DatagramsReceived {
+            row: self.longest as u32,
+            call: self.most_received as u32,
+            only_headers: self.only_headers,
+            shares_arrivals: joins_arrivals,
+        }
     }
 
     /// Receives by one call and gives each datagram to `take`: what there is of it from its start, and
-    /// its length.
+    /// its length. Returns whether the socket may hold more.
     pub(super) fn receive(
         &mut self,
-        mut socket: &Socket,
+        socket: &Socket,
         mut take: impl FnMut(&[u8], usize),
-    ) -> io::Result<()> {
-        let buffer = &mut self.buffer;
-        match self.kind {
-            Kind::Whole => {
-                let len = socket.read(buffer)?;
-                take(&buffer[..len], len);
-            }
-            Kind::Start => {
-                let len = sys::recv_start(socket, buffer)?;
-                take(&buffer[..len.min(START_BYTES)], len);
-            }
-            Kind::Joined => {
-                let joined = sys::recv_joined(socket, buffer)?;
-                let datagrams = buffer[..joined.len].chunks(joined.segment.max(1));
-                datagrams.for_each(|datagram| take(datagram, datagram.len()));
+    ) -> io::Result<bool> {
+        let count = sys::recv_messages(socket, &mut self.buffer, self.slot_bytes, &mut self.found)?;
+        let mut received = count;
+        for (slot, message) in self.buffer.chunks_exact(self.slot_bytes).zip(&self.found[..count]) {
+            let there = &slot[..message.len.min(slot.len())];
+            if message.segment >= message.len {
+                take(there, message.len);
+            } else {
+                there.chunks(message.segment).for_each(|datagram| take(datagram, datagram.len()));
+                let joined = there.len().div_ceil(message.segment);
+                received += joined.saturating_sub(1);
+                self.longest = self.longest.max(joined);
             }
         }
-        Ok(())
+        self.most_received = self.most_received.max(received);
+        Ok(count == self.found.len())
     }
 }
 
@@ -149,10 +190,14 @@ fn is_refusal(error: &io::Error) -> bool {
     return error.kind() == io::ErrorKind::InvalidInput;
 }
 
-/// Most datagrams that Linux cuts from one send since 6.9, and before.
+/// Most datagrams of a call.
+const MOST_DATAGRAMS: usize = 1024;
+/// Most datagrams that Linux cuts from one message since 6.9, and before.
 const MOST_SEGMENTS: usize = 128;
 const SAFE_SEGMENTS: usize = 64;
 /// More than any datagram, and than all that are joined.
-const BUFFER_BYTES: usize = 1 << 16;
+const LONGEST_BYTES: usize = 1 << 16;
+/// What a stream's thread has for what arrives.
+const BUFFER_BYTES: usize = 4 * LONGEST_BYTES;
 /// The longest header, and enough to tell a greeting from data.
 const START_BYTES: usize = 24;

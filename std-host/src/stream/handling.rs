@@ -133,7 +133,7 @@ impl Workshop {
         let file = file.map(DataFile::open).transpose()?;
         Ok(match (plan.protocol, plan.role) {
             (Protocol::Udp, Role::Sender) => Work::SendDatagrams(self.outgoing(socket, plan)),
-            (Protocol::Udp, Role::Receiver) => Work::ReceiveDatagrams(self.incoming(socket)),
+            (Protocol::Udp, Role::Receiver) => Work::ReceiveDatagrams(self.incoming(socket, plan)),
             (_, Role::Sender) => {
                 // iperf3 stores nothing more once it hears that the test is over, and since 3.16 the
                 // last part of a block only when the connection ends.
@@ -175,19 +175,21 @@ impl Workshop {
     }
 
     fn outgoing(&mut self, socket: &Socket, plan: &StreamPlan) -> Outgoing {
-        let payload = self.payload.clone();
-        let datagram = &payload[..plan.block_bytes as usize];
-        if self.handling.offload.gso {
-            match Outgoing::segmented(socket, datagram) {
-                Ok(outgoing) => return outgoing,
-                Err(error) => self.warn("--gsro", &format!("no segmentation: {error}")),
-            }
+        let (outgoing, is_cut) = Outgoing::new(socket, &self.payload[..plan.block_bytes as usize]);
+        if let Err(error) = is_cut
+            && self.handling.offload.gso
+        {
+            self.warn("--gsro", &format!("no segmentation: {error}"));
         }
-        Outgoing::single(datagram)
+        outgoing
     }
 
-    fn incoming(&mut self, socket: &Socket) -> Incoming {
-        if self.handling.offload.gro {
+    fn incoming(&mut self, socket: &Socket, plan: &StreamPlan) -> Incoming {
+        let datagram_bytes = plan.block_bytes as usize;
+        if self.handling.skip_rx_copy && !self.handling.offload.gro {
+            return Incoming::skipping(datagram_bytes);
+        }
+        if plan.joins_arrivals {
             match Incoming::joined(socket) {
                 Ok(incoming) => {
                     if self.handling.skip_rx_copy {
@@ -195,10 +197,17 @@ impl Workshop {
                     }
                     return incoming;
                 }
-                Err(error) => self.warn("--gsro", &format!("nothing is joined: {error}")),
+                Err(error) if self.handling.offload.gro => {
+                    self.warn("--gsro", &format!("nothing is joined: {error}"));
+                }
+                Err(_) => {}
             }
         }
-        if self.handling.skip_rx_copy { Incoming::skipping() } else { Incoming::whole() }
+        if self.handling.skip_rx_copy {
+            Incoming::skipping(datagram_bytes)
+        } else {
+            Incoming::whole(datagram_bytes)
+        }
     }
 
     fn prepare_zero_copy(&mut self, is_udp: bool) {

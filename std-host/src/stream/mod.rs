@@ -43,7 +43,7 @@ pub(crate) use udp_door::{Guests, UdpDoor};
 pub(crate) use udp_setup::Met;
 
 use crate::clock::Clock;
-use crate::report::Warning;
+use crate::report::{Engine, Warning};
 use crate::sys;
 use handling::{Work, Workshop};
 use thread::{Context, Order, Shared};
@@ -129,6 +129,17 @@ impl Streams {
                 stream.stopped = None;
             }
         }
+    }
+
+    /// How the data went, once all are stopped: one account a direction, of senders first.
+    pub(crate) fn engines(&self) -> Vec<Engine> {
+        let of = |role| {
+            let streams = self.streams.iter().filter(move |stream| stream.role == role);
+            streams
+                .filter_map(|stream| stream.shared.engine())
+                .reduce(|all, one| all.joined(one).unwrap_or(all))
+        };
+        [Role::Sender, Role::Receiver].into_iter().filter_map(of).collect()
     }
 
     /// Ends the threads and closes the sockets; returns when that is done.

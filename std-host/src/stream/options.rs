@@ -222,7 +222,8 @@ impl SocketOptions {
         }
         if self.window_bytes.is_none() {
             // Best effort: whatever the kernel grants is better than its default.
-            let _ = socket.set_recv_buffer_size(DEFAULT_UDP_RECEIVE_BUFFER);
+            let _ = sys::force_receive_buffer(socket, DEFAULT_UDP_RECEIVE_BUFFER)
+                .or_else(|_| socket.set_recv_buffer_size(DEFAULT_UDP_RECEIVE_BUFFER));
             make_room(socket, self.block_bytes);
         }
         warnings

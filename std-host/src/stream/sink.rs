@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 
 use socket2::Socket;
 
+use crate::report::Engine;
 use crate::sys;
 
 /// What one stream does with what it receives.
@@ -45,6 +46,11 @@ impl Sink {
             Kind::Skip => sys::discard(socket, buffer),
             Kind::Forget | Kind::Store(_) => socket.read(buffer),
         }
+    }
+
+    /// How the bytes come.
+    pub(super) fn engine(&self) -> Engine {
+        Engine::BytesReceived { is_copied: !matches!(self.kind, Kind::Skip) }
     }
 
     /// Does what is to be done with the first `counted` bytes of those just received.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use socket2::Socket;
 
+use crate::report::Engine;
 use crate::sys;
 
 /// What one stream sends.
@@ -70,6 +71,11 @@ impl Source {
                 }
             }
         }
+    }
+
+    /// How the bytes go.
+    pub(super) fn engine(&self) -> Engine {
+        Engine::BytesSent { is_copied: matches!(self, Self::Blocks(_) | Self::File(_)) }
     }
 
     /// Most bytes that one call sends.

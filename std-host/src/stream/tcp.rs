@@ -40,8 +40,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, 
         let turn = match flow.poll_step(now) {
             Step::Send { bytes } => write_some(&context, &mut flow, now, &mut source, bytes),
             Step::Wait { until } => {
-                context.publish(flow.sample());
-                context.wait(Interest::Nothing, Some(until));
+                context.wait_for_departure(until, || flow.sample());
                 continue;
             }
             Step::Done => {
@@ -80,7 +79,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, 
             }
         }
     }
-    context.publish_final(flow.sample());
+    context.publish_final(flow.sample(), source.engine());
     context.wait_for_close();
 }
 
@@ -177,7 +176,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
     if !over && !file_failed {
         over = drain(&context, &mut flow, &mut sink);
     }
-    context.publish_final(flow.sample());
+    context.publish_final(flow.sample(), sink.engine());
     if !over {
         discard(&context, &mut sink);
     }

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use linerate_core::session::StreamEvent;
@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::News;
 use crate::clock::Clock;
+use crate::report::Engine;
 use crate::sys::{self, Interest, Wake};
 
 /// What a stream is to do; orders only ever go up.
@@ -36,6 +37,7 @@ pub(super) struct Shared {
     order: AtomicU8,
     wake: Wake,
     sample: Mutex<Sample>,
+    engine: OnceLock<Engine>,
 }
 
 impl Shared {
@@ -44,6 +46,7 @@ impl Shared {
             order: AtomicU8::new(Order::Run as u8),
             wake: Wake::new()?,
             sample: Mutex::new(Sample::default()),
+            engine: OnceLock::new(),
         })
     }
 
@@ -56,6 +59,11 @@ impl Shared {
     /// The last published counts.
     pub(super) fn sample(&self) -> Sample {
         *self.sample.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the data went; known with the last counts.
+    pub(super) fn engine(&self) -> Option<Engine> {
+        self.engine.get().copied()
     }
 }
 
@@ -121,9 +129,11 @@ impl Context {
         *self.shared.sample.lock().unwrap_or_else(PoisonError::into_inner) = sample;
     }
 
-    /// Publishes the last counts and tells whoever waits for it.
-    pub(super) fn publish_final(&mut self, sample: Sample) {
+    /// Publishes the last counts, and how the data went, and tells whoever waits for it.
+    pub(super) fn publish_final(&mut self, sample: Sample, engine: Engine) {
         self.publish(sample);
+        // Said before only by a thread that ends twice, which none does.
+        let _ = self.shared.engine.set(engine);
         if let Some(stopped) = self.stopped.take() {
             // Nobody waits when the streams were dropped.
             let _ = stopped.send(());
@@ -179,6 +189,17 @@ impl Context {
         if sys::wait(&self.socket, interest, &self.shared.wake, timeout).is_err() {
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Waits until it is time for the next departure. A short wait costs least when it looks at nothing
+    /// else: orders are seen after it, and counts are published soon after.
+    pub(super) fn wait_for_departure(&self, until: Instant, sample: impl FnOnce() -> Sample) {
+        let left = until - self.clock.now();
+        if left < PUBLISH_INTERVAL {
+            return std::thread::sleep(left);
+        }
+        self.publish(sample());
+        self.wait(Interest::Nothing, Some(until));
     }
 
     /// Waits for an order or the end of `pause`.

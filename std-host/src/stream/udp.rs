@@ -29,8 +29,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
                 send_batch(&context, &mut flow, &mut outgoing, count)
             }
             Step::Wait { until } => {
-                context.publish(flow.sample());
-                context.wait(Interest::Nothing, Some(until));
+                context.wait_for_departure(until, || flow.sample());
                 continue;
             }
             Step::Done => {
@@ -47,7 +46,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
             context.wait_for_stop();
         }
     }
-    context.publish_final(flow.sample());
+    context.publish_final(flow.sample(), outgoing.engine());
     context.wait_for_close();
 }
 
@@ -88,7 +87,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
         }
     }
     drain(&context, &mut flow, &mut incoming);
-    context.publish_final(flow.sample());
+    context.publish_final(flow.sample(), incoming.engine(plan.joins_arrivals));
     discard(&context, &mut incoming);
 }
 
@@ -97,12 +96,15 @@ fn receive_batch(
     flow: &mut Receiver,
     incoming: &mut Incoming,
 ) -> io::Result<()> {
-    for _ in 0..BATCH {
+    for _ in 0..TURN_CALLS {
         let mut now = None;
-        incoming.receive(&context.socket, |datagram, len| {
+        let may_hold_more = incoming.receive(&context.socket, |datagram, len| {
             let now = *now.get_or_insert_with(|| context.clock.now());
             flow.handle_datagram(now, datagram, len);
         })?;
+        if !may_hold_more {
+            break;
+        }
     }
     Ok(())
 }
@@ -143,7 +145,9 @@ fn overcome(context: &Context, interest: Interest, error: &io::Error) -> bool {
     true
 }
 
-/// Most datagrams between two looks at the orders.
+/// Most datagrams that leave between two looks at the orders, unless one call sends more.
 const BATCH: u64 = 32;
+/// Most calls that receive between two such looks.
+const TURN_CALLS: usize = 8;
 /// How long taking what has arrived may hold up the end of a test.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);

@@ -84,6 +84,10 @@ pub(crate) fn usable_buffer(reported: usize) -> usize {
     reported
 }
 
+pub(crate) fn force_receive_buffer(_socket: &Socket, _bytes: usize) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn mss(socket: &Socket) -> Option<u32> {
     socket.tcp_mss().ok()
 }

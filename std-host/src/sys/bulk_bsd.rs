@@ -8,9 +8,13 @@ use std::os::fd::AsRawFd;
 use socket2::Socket;
 
 use super::unix::{check, unnamed_file};
-use super::{Joined, unsupported};
+#[cfg(target_os = "macos")]
+use super::unsupported;
 
-pub(crate) const SKIPS_RX_COPY: bool = false;
+pub(crate) use super::bulk_none::{
+    MOST_MESSAGES, SKIPS_RX_COPY, discard, recv_messages, request_joined, send_messages,
+    set_segment_size,
+};
 
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
     let mut file = unnamed_file()?;
@@ -65,26 +69,6 @@ fn sendfile(
         libc::sendfile(from, to, offset, &raw mut len, no_headers, 0)
     };
     (result, len)
-}
-
-pub(crate) fn discard(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<usize> {
-    Err(unsupported())
-}
-
-pub(crate) fn recv_start(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<usize> {
-    Err(unsupported())
-}
-
-pub(crate) fn set_segment_size(_socket: &Socket, _bytes: Option<u16>) -> io::Result<()> {
-    Err(unsupported())
-}
-
-pub(crate) fn request_joined(_socket: &Socket) -> io::Result<()> {
-    Err(unsupported())
-}
-
-pub(crate) fn recv_joined(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<Joined> {
-    Err(unsupported())
 }
 
 #[cfg(target_os = "freebsd")]

@@ -1,5 +1,6 @@
 //! Linux's ways to move much with few calls and few copies: `memfd_create(2)`, `sendfile(2)`,
-//! `MSG_TRUNC` of `tcp(7)` and `udp(7)`, segmentation offload of `udp(7)`; and `sched_setaffinity(2)`.
+//! `MSG_TRUNC` of `tcp(7)` and `udp(7)`, segmentation offload of `udp(7)`, `sendmmsg(2)` and
+//! `recvmmsg(2)`; and `sched_setaffinity(2)`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,10 +10,11 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use libc::{c_int, c_ulong};
 use socket2::Socket;
 
-use super::Joined;
-use super::unix::{check, check_len, recv_control, set_option, unnamed_file};
+use super::unix::{Control, check, check_len, find_control, set_option, unnamed_file};
+use super::{Joined, SEND_FLAGS};
 
 pub(crate) const SKIPS_RX_COPY: bool = true;
+pub(crate) const MOST_MESSAGES: usize = 16;
 
 /// In memory, or in a temporary directory where a kernel before 3.17 has no such files.
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
@@ -44,17 +46,8 @@ pub(crate) fn send_file(
     })
 }
 
+/// The flag throws away what is read of a byte stream.
 pub(crate) fn discard(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
-    recv_truncated(socket, buffer)
-}
-
-pub(crate) fn recv_start(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
-    recv_truncated(socket, buffer)
-}
-
-/// Of a byte stream, the flag throws away what is read; of a datagram, what does not fit, and the
-/// answer is its true length.
-fn recv_truncated(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
     let (start, len) = (buffer.as_mut_ptr().cast(), buffer.len());
     // SAFETY: the buffer is valid for writes of its length and borrowed through the call.
     check_len(unsafe { libc::recv(socket.as_raw_fd(), start, len, libc::MSG_TRUNC) })
@@ -69,14 +62,82 @@ pub(crate) fn request_joined(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1 as c_int)
 }
 
-pub(crate) fn recv_joined(socket: &Socket, buffer: &mut [u8]) -> io::Result<Joined> {
-    let (len, segment) = recv_control(socket, buffer, |level, kind, data| {
-        let is_segment_size = (level, kind) == (libc::SOL_UDP, libc::UDP_GRO);
-        let bytes = data.get(..size_of::<c_int>()).filter(|_| is_segment_size)?;
-        usize::try_from(c_int::from_ne_bytes(bytes.try_into().ok()?)).ok()
-    })?;
-    Ok(Joined { len, segment: segment.filter(|&bytes| bytes > 0).unwrap_or(len) })
+pub(crate) fn send_messages(
+    socket: &Socket,
+    bytes: &[u8],
+    message_bytes: usize,
+) -> io::Result<usize> {
+    if bytes.len() <= message_bytes {
+        return socket.send_with_flags(bytes, SEND_FLAGS).map(|_| 1);
+    }
+    // SAFETY: all-zero bytes are a message without anything.
+    let mut messages: [libc::mmsghdr; MOST_MESSAGES] = unsafe { std::mem::zeroed() };
+    let mut parts = [NO_BYTES; MOST_MESSAGES];
+    let mut count = 0;
+    for (piece, (message, part)) in
+        bytes.chunks(message_bytes).zip(messages.iter_mut().zip(&mut parts))
+    {
+        *part = libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() };
+        message.msg_hdr.msg_iov = part;
+        message.msg_hdr.msg_iovlen = 1;
+        count += 1;
+    }
+    // SAFETY: the first `count` messages have one part each, which lies in `bytes`; nothing is written
+    // but the lengths in the messages.
+    let sent = unsafe {
+        libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count, SEND_FLAGS as _)
+    };
+    check(sent).map(|sent| sent as usize)
 }
+
+/// The flag tells the true length of a datagram that is longer than its slot.
+pub(crate) fn recv_messages(
+    socket: &Socket,
+    buffer: &mut [u8],
+    slot_bytes: usize,
+    found: &mut [Joined],
+) -> io::Result<usize> {
+    // SAFETY: all-zero bytes are a message without anything.
+    let mut messages: [libc::mmsghdr; MOST_MESSAGES] = unsafe { std::mem::zeroed() };
+    let mut parts = [NO_BYTES; MOST_MESSAGES];
+    let mut controls = [const { Control::EMPTY }; MOST_MESSAGES];
+    let most = found.len().min(MOST_MESSAGES);
+    let mut count = 0;
+    for (slot, ((message, part), control)) in buffer
+        .chunks_exact_mut(slot_bytes)
+        .take(most)
+        .zip(messages.iter_mut().zip(&mut parts).zip(&mut controls))
+    {
+        *part = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
+        message.msg_hdr.msg_iov = part;
+        message.msg_hdr.msg_iovlen = 1;
+        control.lend_to(&mut message.msg_hdr);
+        count += 1;
+    }
+    // SAFETY: the first `count` messages have one part each, a slot of their own in `buffer`, and a
+    // control buffer of their own, all valid through the call with the lengths beside them.
+    let received = check(unsafe {
+        libc::recvmmsg(
+            socket.as_raw_fd(),
+            messages.as_mut_ptr(),
+            count,
+            libc::MSG_TRUNC as _,
+            std::ptr::null_mut(),
+        )
+    })? as usize;
+    for (message, found) in messages[..received].iter().zip(found) {
+        let len = message.msg_len as usize;
+        let segment = find_control(&message.msg_hdr, |level, kind, data| {
+            let is_segment_size = (level, kind) == (libc::SOL_UDP, libc::UDP_GRO);
+            let bytes = data.get(..size_of::<c_int>()).filter(|_| is_segment_size)?;
+            usize::try_from(c_int::from_ne_bytes(bytes.try_into().ok()?)).ok()
+        });
+        *found = Joined { len, segment: segment.filter(|&bytes| bytes > 0).unwrap_or(len) };
+    }
+    Ok(received)
+}
+
+const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 pub(crate) fn pin_thread(cpu: u16) -> io::Result<()> {
     const BITS: usize = c_ulong::BITS as usize;

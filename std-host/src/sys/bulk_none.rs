@@ -2,13 +2,14 @@
 //! system likes.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 
 use socket2::Socket;
 
-use super::{Joined, unsupported};
+use super::{Joined, SEND_FLAGS, unsupported};
 
 pub(crate) const SKIPS_RX_COPY: bool = false;
+pub(crate) const MOST_MESSAGES: usize = 1;
 
 pub(crate) fn file_of(_bytes: &[u8]) -> io::Result<File> {
     Err(unsupported())
@@ -27,10 +28,6 @@ pub(crate) fn discard(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<usize>
     Err(unsupported())
 }
 
-pub(crate) fn recv_start(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<usize> {
-    Err(unsupported())
-}
-
 pub(crate) fn set_segment_size(_socket: &Socket, _bytes: Option<u16>) -> io::Result<()> {
     Err(unsupported())
 }
@@ -39,8 +36,27 @@ pub(crate) fn request_joined(_socket: &Socket) -> io::Result<()> {
     Err(unsupported())
 }
 
-pub(crate) fn recv_joined(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<Joined> {
-    Err(unsupported())
+pub(crate) fn send_messages(
+    socket: &Socket,
+    bytes: &[u8],
+    message_bytes: usize,
+) -> io::Result<usize> {
+    let first = &bytes[..bytes.len().min(message_bytes)];
+    socket.send_with_flags(first, SEND_FLAGS).map(|_| 1)
+}
+
+pub(crate) fn recv_messages(
+    mut socket: &Socket,
+    buffer: &mut [u8],
+    slot_bytes: usize,
+    found: &mut [Joined],
+) -> io::Result<usize> {
+    let (Some(slot), Some(found)) = (buffer.get_mut(..slot_bytes), found.first_mut()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let len = socket.read(slot)?;
+    *found = Joined { len, segment: len };
+    Ok(1)
 }
 
 pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {

@@ -107,6 +107,10 @@ pub(crate) fn usable_buffer(reported: usize) -> usize {
     reported
 }
 
+pub(crate) fn force_receive_buffer(_socket: &Socket, _bytes: usize) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn congestion(_socket: &Socket) -> Option<String> {
     None
 }

@@ -134,6 +134,12 @@ pub(crate) fn usable_buffer(reported: usize) -> usize {
     reported / 2
 }
 
+/// For those who may administer the network.
+pub(crate) fn force_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
+    let bytes = c_int::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
+}
+
 pub(crate) fn set_congestion(socket: &Socket, name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }

@@ -25,6 +25,7 @@
 //! | `unacknowledged_bytes` | bytes handed to the kernel that the peer has not acknowledged |
 //! | `unread_bytes` | bytes of a TCP stream that have arrived and were not read |
 //! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
+//! | `force_receive_buffer` | a larger receive buffer than the system lets everybody have |
 //! | `congestion`, `set_congestion` | name of the congestion control |
 //! | `mss`, `set_mss` | segment size of a TCP socket |
 //! | `set_traffic_class` | the TOS or traffic class byte, by the family of the packets: an IPv6 socket may carry IPv4 |
@@ -46,12 +47,13 @@
 //! | `recv_with_destination` | one datagram with the local address it was sent to; its port is 0 |
 //! | `file_of` | a file without a name that holds the bytes, for `send_file` |
 //! | `send_file` | sends at most so many bytes of a file over TCP without copying them; 0 at its end |
-//! | `SKIPS_RX_COPY` | whether the next two work |
+//! | `SKIPS_RX_COPY` | whether `discard` works, and `recv_messages` tells the length of what does not fit |
 //! | `discard` | takes at most as many bytes of a TCP stream as the buffer has, and throws them away |
-//! | `recv_start` | one datagram's true length; as much of its start as the buffer has room for is written there |
-//! | `set_segment_size` | lets one send of a UDP socket be many datagrams of so many bytes; none ends it |
-//! | `request_joined` | before `recv_joined`: lets the kernel join datagrams of one size |
-//! | `recv_joined` | datagrams of one size, of which the last may be shorter |
+//! | `set_segment_size` | lets one message of a UDP socket be many datagrams of so many bytes; none ends it |
+//! | `request_joined` | before `recv_messages`: lets the kernel join datagrams of one size |
+//! | `MOST_MESSAGES` | most messages of one call of the next two |
+//! | `send_messages` | sends the bytes as messages of so many bytes, the last as long as it is, and returns how many the kernel took: one at least |
+//! | `recv_messages` | receives a message into each slot of so many bytes as long as there are some, describes them, and returns how many: one at least |
 //! | `pin_thread` | the calling thread runs on this CPU alone |
 
 use std::io;
@@ -92,7 +94,9 @@ mod bulk;
 #[path = "bulk_none.rs"]
 mod bulk;
 
-#[cfg(all(test, any(target_os = "linux", target_os = "macos", target_os = "freebsd")))]
+/// What systems with a part of it lack, and compiled in Linux's tests, so that it cannot rot.
+#[cfg(any(all(test, target_os = "linux"), target_os = "macos", target_os = "freebsd"))]
+#[allow(dead_code, reason = "each system uses a part of it")]
 mod bulk_none;
 
 /// Compiled in every system's tests too, so that it cannot rot.
@@ -101,17 +105,17 @@ mod bulk_none;
 mod fallback;
 
 pub(crate) use bulk::{
-    SKIPS_RX_COPY, discard, file_of, pin_thread, recv_joined, recv_start, request_joined,
-    send_file, set_segment_size,
+    MOST_MESSAGES, SKIPS_RX_COPY, discard, file_of, pin_thread, recv_messages, request_joined,
+    send_file, send_messages, set_segment_size,
 };
 pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
-    exit_code, fork, ignore_file_size_signal, is_multipath, is_running, leave_terminal, mss,
-    multipath_socket, path_mtu, prepare_thread, raise_descriptor_limit, recv_with_destination,
-    request_destination, reuse_ended, sctp_socket, set_congestion, set_dont_fragment,
-    set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss, set_sctp_max_segment,
-    set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout, share_port,
-    socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    exit_code, force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running,
+    leave_terminal, mss, multipath_socket, path_mtu, prepare_thread, raise_descriptor_limit,
+    recv_with_destination, request_destination, reuse_ended, sctp_socket, set_congestion,
+    set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
+    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout,
+    share_port, socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
 };
 
 pub(crate) use crate::config::KeepAlive;
@@ -148,10 +152,10 @@ pub(crate) enum Forked {
     Child,
 }
 
-/// Several datagrams that came together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Datagrams that came as one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Joined {
-    /// Bytes of all of them, written to the buffer one after the other.
+    /// Bytes of all of them, one after the other; of them those are in the slot that fit.
     pub(crate) len: usize,
     /// Bytes of each but the last, which may be shorter.
     pub(crate) segment: usize,

@@ -184,6 +184,7 @@ macro_rules! bulk_contract {
             use std::io::{ErrorKind, Read};
 
             use super::*;
+            use crate::sys::Joined;
             use crate::sys::$system::*;
 
             #[test]
@@ -223,7 +224,9 @@ macro_rules! bulk_contract {
                 let mut buffer = [0; 6];
                 for datagram in [b"longer than the buffer".as_slice(), b"short"] {
                     from.send_to(datagram, &to.local_addr().unwrap()).unwrap();
-                    assert_eq!(recv_start(&to, &mut buffer).unwrap(), datagram.len());
+                    let mut found = [Joined::default()];
+                    assert_eq!(recv_messages(&to, &mut buffer, 6, &mut found).unwrap(), 1);
+                    assert_eq!(found[0].len, datagram.len());
                     let there = datagram.len().min(buffer.len());
                     assert_eq!(buffer[..there], datagram[..there]);
                 }
@@ -240,14 +243,43 @@ macro_rules! bulk_contract {
                 let mut buffer = [0; 100];
                 let mut parts = Vec::new();
                 while parts.len() < 3 {
-                    let joined = recv_joined(&to, &mut buffer).unwrap();
+                    let joined = receive_one(&to, &mut buffer);
                     parts.extend(buffer[..joined.len].chunks(joined.segment).map(<[u8]>::to_vec));
                 }
                 assert_eq!(parts, [b"aaaa".as_slice(), b"bbbb", b"cc"]);
                 set_segment_size(&from, None).unwrap();
                 from.send(b"one by itself").unwrap();
-                let joined = recv_joined(&to, &mut buffer).unwrap();
+                let joined = receive_one(&to, &mut buffer);
                 assert_eq!((joined.len, joined.segment), (13, 13));
+            }
+
+            fn receive_one(socket: &Socket, buffer: &mut [u8]) -> Joined {
+                let mut found = [Joined::default()];
+                let slot_bytes = buffer.len();
+                assert_eq!(recv_messages(socket, buffer, slot_bytes, &mut found).unwrap(), 1);
+                found[0]
+            }
+
+            #[test]
+            fn many_messages_go_and_come_in_few_calls() {
+                let (to, from) = (udp(), udp());
+                from.connect(&to.local_addr().unwrap()).unwrap();
+                let sent = b"aaabbbcccddde";
+                let mut rest = sent.as_slice();
+                while !rest.is_empty() {
+                    let count = send_messages(&from, rest, 3).unwrap();
+                    assert!((1..=MOST_MESSAGES).contains(&count));
+                    rest = &rest[rest.len().min(3 * count)..];
+                }
+                let mut received = Vec::new();
+                while received.len() < 5 {
+                    let (mut buffer, mut found) = ([0; 2 * 8], [Joined::default(); 2]);
+                    let count = recv_messages(&to, &mut buffer, 8, &mut found).unwrap();
+                    assert!((1..=2).contains(&count));
+                    let slots = buffer.chunks(8).zip(&found[..count]);
+                    received.extend(slots.map(|(slot, found)| slot[..found.len].to_vec()));
+                }
+                assert_eq!(received, [b"aaa".as_slice(), b"bbb", b"ccc", b"ddd", b"e"]);
             }
 
             #[test]

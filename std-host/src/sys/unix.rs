@@ -264,7 +264,7 @@ pub(super) fn recv_with_control(
     buffer: &mut [u8],
     destination: fn(c_int, c_int, &[u8]) -> Option<SocketAddr>,
 ) -> io::Result<Arrived> {
-    let mut control = Control([0; CONTROL_BYTES]);
+    let mut control = Control::EMPTY;
     // SAFETY: every pointer in `message` stays valid through the call with the length beside it;
     // the address storage is socket2's, which takes the length the kernel wrote.
     let ((len, message), from) = unsafe {
@@ -276,8 +276,7 @@ pub(super) fn recv_with_control(
             message.msg_namelen = *storage_len;
             message.msg_iov = &raw mut part;
             message.msg_iovlen = 1;
-            message.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_controllen = CONTROL_BYTES as _;
+            control.lend_to(&mut message);
             let len = check_len(libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0))?;
             *storage_len = message.msg_namelen;
             Ok((len, message))
@@ -287,31 +286,8 @@ pub(super) fn recv_with_control(
     Ok(Arrived { len, from, to: find_control(&message, destination) })
 }
 
-/// Receives from a connected socket; `find` looks for something in one control message, given its
-/// level, type and data.
-#[cfg(target_os = "linux")]
-pub(super) fn recv_control<T>(
-    socket: &Socket,
-    buffer: &mut [u8],
-    find: fn(c_int, c_int, &[u8]) -> Option<T>,
-) -> io::Result<(usize, Option<T>)> {
-    let mut control = Control([0; CONTROL_BYTES]);
-    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: all-zero bytes are an empty message; every pointer that is put in it stays valid
-    // through the call with the length beside it.
-    let (len, message) = unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = CONTROL_BYTES as _;
-        (check_len(libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0))?, message)
-    };
-    Ok((len, find_control(&message, find)))
-}
-
 /// Goes through the control messages of a received `message`.
-fn find_control<T>(
+pub(super) fn find_control<T>(
     message: &libc::msghdr,
     find: fn(c_int, c_int, &[u8]) -> Option<T>,
 ) -> Option<T> {
@@ -364,6 +340,16 @@ pub(super) fn check_len(result: isize) -> io::Result<usize> {
 
 /// Room for control messages, aligned as their headers must be.
 #[repr(align(8))]
-struct Control([u8; CONTROL_BYTES]);
+pub(super) struct Control([u8; CONTROL_BYTES]);
+
+impl Control {
+    pub(super) const EMPTY: Self = Self([0; CONTROL_BYTES]);
+
+    /// Has the kernel write there; for as long as it does, this has to stay where it is.
+    pub(super) fn lend_to(&mut self, message: &mut libc::msghdr) {
+        message.msg_control = self.0.as_mut_ptr().cast();
+        message.msg_controllen = CONTROL_BYTES as _;
+    }
+}
 
 const CONTROL_BYTES: usize = 128;

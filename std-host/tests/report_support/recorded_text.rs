@@ -191,6 +191,8 @@ fn test_end(
         remote_cpu: after(text, ", remote/receiver ").map(cpu),
         local_congestion: local,
         remote_congestion: remote.or((end == End::Server).then(|| "told-later".into())),
+        engines: Vec::new(),
+        remote_batch_jitter: false,
         file,
         concurrent_tests: 0,
         server_output: None,

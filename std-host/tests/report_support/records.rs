@@ -143,6 +143,8 @@ pub(crate) fn test_end(
         remote_cpu: peer_told.then_some(CPU),
         local_congestion: congestion.clone(),
         remote_congestion: congestion.filter(|_| peer_told),
+        engines: Vec::new(),
+        remote_batch_jitter: false,
         file: None,
         concurrent_tests: 0,
         server_output: None,

@@ -62,6 +62,7 @@ fn assert_same_results(one: &ReceivedResults<N>, other: &ReceivedResults<N>) {
     assert_eq!(one.cpu, other.cpu);
     assert_eq!(one.sender_has_retransmits, other.sender_has_retransmits);
     assert_eq!(one.congestion, other.congestion);
+    assert_eq!(one.jitter_of_batches, other.jitter_of_batches);
     assert_eq!(one.streams, other.streams);
 }
 
@@ -102,6 +103,7 @@ fn check_again(received: &ReceivedResults<N>, output: &Output) {
         stream_count: received.streams.len(),
         stream: |index: usize| received.streams[index],
         concurrent_tests: received.concurrent_tests,
+        jitter_of_batches: received.jitter_of_batches,
         server_output_bytes: (!member.is_empty()).then_some(member.len() as u32),
     };
     let (again, came) = read(&written(&outgoing, &member), Chunks::Whole);

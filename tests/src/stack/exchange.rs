@@ -279,6 +279,7 @@ pub(super) fn server<const N: usize, const T: usize>(caller: Caller) {
 fn new_client<const N: usize>(settings: TestSettings) -> Box<ClientSession<'static, N>> {
     let config = ClientConfig {
         settings,
+        packet_rate: None,
         text: ClientText {
             title: Some(TEXT),
             extra_data: Some(TEXT),

@@ -62,6 +62,7 @@ impl Pair {
     pub fn new(setup: Setup) -> Self {
         let config = ClientConfig {
             settings: setup.settings,
+            packet_rate: None,
             text: ClientText { title: Some("virtual"), ..ClientText::default() },
             client_version: linerate_core::IPERF3_EQUIVALENT,
             interval: setup.interval,

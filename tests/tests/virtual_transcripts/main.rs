@@ -97,6 +97,7 @@ fn request(record: &Record, chunk: usize, offer: Option<Offer>) {
     let text = asked.text();
     let config = ClientConfig {
         settings: *asked.settings(),
+        packet_rate: None,
         text: ClientText {
             title: text.title(),
             extra_data: text.extra_data(),

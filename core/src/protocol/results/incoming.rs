@@ -21,6 +21,8 @@ pub struct ReceivedResults<const N: usize> {
     pub congestion: Option<heapless::String<16>>,
     /// Server: other tests that ran on it beside this one, where it says so.
     pub concurrent_tests: Option<u32>,
+    /// Its jitter is that of batches of datagrams.
+    pub jitter_of_batches: bool,
     /// Its streams, in the order they came.
     pub streams: heapless::Vec<ResultsStream, N>,
 }
@@ -65,6 +67,7 @@ impl<const N: usize> ResultsReader<N> {
                 .filter(|name| !name.is_empty())
                 .and_then(|name| name.try_into().ok()),
             concurrent_tests: wire.concurrent_tests.and_then(|count| u32::try_from(count).ok()),
+            jitter_of_batches: wire.jitter_of_batches.unwrap_or(false),
             streams: self.parts.streams,
         })
     }
@@ -170,6 +173,7 @@ const MEMBERS: &[Member] = &[
     Member::new("sender_has_retransmits", Kind::Int32),
     Member::new("congestion_used", Kind::Text),
     Member::new("concurrent_tests", Kind::Int32),
+    Member::new("jitter_of_batches", Kind::Flag),
     Member::new("server_output_text", Kind::RawText),
     Member::new("server_output_json", Kind::RawObject),
     Member::new("streams", Kind::Elements(STREAM_MEMBERS)),
@@ -197,6 +201,7 @@ struct Wire {
     cpu_util_system: Option<i64>,
     sender_has_retransmits: Option<i32>,
     concurrent_tests: Option<i32>,
+    jitter_of_batches: Option<bool>,
     streams: Option<bool>,
 }
 

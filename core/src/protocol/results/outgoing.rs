@@ -25,6 +25,8 @@ pub struct OutgoingResults<'a, F> {
     /// Server, to a linerate client: other tests that ran on it beside this one. Ours; stock ends
     /// ignore the key.
     pub concurrent_tests: Option<u32>,
+    /// To a linerate end: the jitter is that of batches of datagrams, which came by one call. Ours too.
+    pub jitter_of_batches: bool,
     /// If present, the caller inserts one complete member of so many bytes, such as
     /// `"server_output_text":"…"` without any comma around it, before piece 1.
     pub server_output_bytes: Option<u32>,
@@ -68,6 +70,9 @@ impl<F: Fn(usize) -> ResultsStream> OutgoingResults<'_, F> {
         }
         if let Some(count) = self.concurrent_tests {
             write!(out, ",\"concurrent_tests\":{count}")?;
+        }
+        if self.jitter_of_batches {
+            out.write_str(",\"jitter_of_batches\":true")?;
         }
         out.write_str(if self.server_output_bytes.is_some() { "," } else { "" })
     }

@@ -240,6 +240,7 @@ fn results_are_written_in_iperf3s_order() {
         stream_count: 2,
         stream: |index: usize| streams[index],
         concurrent_tests: None,
+        jitter_of_batches: false,
         server_output_bytes: None,
     };
     let head = r#"{"cpu_util_total":0.248038,"cpu_util_user":100,"cpu_util_system":0,"sender_has_retransmits":-1,"congestion_used":"bbr""#;
@@ -287,6 +288,7 @@ fn the_widest_numbers_fit_and_totals_beyond_a_frame_are_none() {
         stream_count: 1,
         stream: |_| widest,
         concurrent_tests: None,
+        jitter_of_batches: false,
         server_output_bytes: Some(0),
     };
     assert!(written(&outgoing).contains("\\u0001"));
@@ -333,6 +335,7 @@ proptest! {
             stream_count: count,
             stream,
             concurrent_tests: None,
+            jitter_of_batches: false,
             server_output_bytes: None,
         });
         prop_assert!(serde_json::from_str::<Value>(&body).is_ok());

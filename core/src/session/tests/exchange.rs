@@ -1,6 +1,10 @@
 //! The order of the exchange: what is said in a whole test, out of turn, and not at all.
 
+use std::string::String;
+
 use super::*;
+use crate::stats::Remote;
+use crate::units::{BitsPerSec, PacketsPerSec};
 
 #[test]
 fn every_direction_and_number_of_streams_runs_to_its_end() {
@@ -151,4 +155,43 @@ fn a_busy_server_may_say_why_or_not() {
         assert_eq!(pair.client.explanation(), expected);
         assert_eq!(pair.client.poll_control(), None, "nothing more is said");
     }
+}
+
+#[test]
+fn jitter_of_batches_is_told_to_linerate_ends_only() {
+    for offer in [None, Some(Offer::OWN)] {
+        let settings = settings(Protocol::Udp, Direction::Forward, 1);
+        let mut pair = Pair::new(settings, offer, offer);
+        pair.client.handle_batch_jitter();
+        pair.server.handle_batch_jitter();
+        pair.run();
+        let told = |remote: Option<&Remote>| remote.expect("results").jitter_of_batches;
+        assert_eq!(told(pair.client.accounts().remote()), offer.is_some());
+        assert_eq!(told(pair.server.accounts().remote()), offer.is_some());
+    }
+}
+
+#[test]
+fn packets_per_second_become_bits_of_the_datagrams_that_the_path_carries() {
+    // 1000 a second of 1448 bytes; before the path is known, of 1460.
+    let mut settings = settings(Protocol::Udp, Direction::Bidirectional, 2);
+    settings.bitrate = None;
+    let config =
+        ClientConfig { packet_rate: Some(PacketsPerSec(1000)), ..client_config(settings, None) };
+    let cookie = Cookie::from_random([7; 36]);
+    let mut client = ClientSession::<N>::new(Instant::ZERO, config, cookie).expect("few streams");
+    assert_eq!(client.settings().bitrate, Some(BitsPerSec(11_680_000)));
+    client.handle_path(Some(1448));
+    assert_eq!(client.settings().bitrate, Some(BitsPerSec(11_584_000)));
+    assert_eq!(client.settings().asked_bits_per_second(), Some(4 * 11_584_000));
+
+    client.consume_control(Cookie::LEN);
+    client.handle_control(Instant::ZERO, &[9]);
+    let mut sent = String::new();
+    while let Some(Transmit::Bytes(bytes)) = client.poll_control() {
+        let len = bytes.len();
+        sent += &String::from_utf8_lossy(bytes);
+        client.consume_control(len);
+    }
+    assert!(sent.contains(r#""len":1448,"bandwidth":11584000,"#), "{sent}");
 }

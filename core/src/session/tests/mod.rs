@@ -48,6 +48,7 @@ impl Pair {
     ) -> Self {
         let config = ClientConfig {
             settings,
+            packet_rate: None,
             text: ClientText { title: Some("a \"title\""), ..ClientText::default() },
             client_version: crate::IPERF3_EQUIVALENT,
             interval,
@@ -178,16 +179,21 @@ fn running_client(settings: TestSettings, interval: Option<Duration>) -> ClientS
     client
 }
 
-/// As [`running_client`], the first sample not answered yet.
-fn begun_client(settings: TestSettings, interval: Option<Duration>) -> ClientSession<'static, N> {
-    let config = ClientConfig {
+fn client_config(settings: TestSettings, interval: Option<Duration>) -> ClientConfig<'static> {
+    ClientConfig {
         settings,
+        packet_rate: None,
         text: ClientText::default(),
         client_version: crate::IPERF3_EQUIVALENT,
         interval,
         offer: None,
         deadlines: Deadlines::default(),
-    };
+    }
+}
+
+/// As [`running_client`], the first sample not answered yet.
+fn begun_client(settings: TestSettings, interval: Option<Duration>) -> ClientSession<'static, N> {
+    let config = client_config(settings, interval);
     let cookie = Cookie::from_random([7; 36]);
     let mut client = ClientSession::new(Instant::ZERO, config, cookie).expect("few streams");
     client.handle_control(Instant::ZERO, &[9, 10]);

@@ -57,7 +57,8 @@ pub(in crate::cli) struct ClientArgs {
     #[arg(long)]
     pub(in crate::cli) bidir: bool,
 
-    /// Bits per second of each stream, 0 for no limit; /BURST sends so many blocks back to back
+    /// Bits per second of each stream, or blocks per second with pps behind the number (1000pps), 0 for
+    /// no limit; /BURST sends so many blocks back to back
     /// [default: no limit for TCP, 1048576 for UDP]
     #[arg(short, long, alias = "bandwidth", value_name = "RATE[/BURST]")]
     #[arg(value_parser = value::bitrate, allow_negative_numbers = true)]

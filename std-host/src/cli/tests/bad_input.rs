@@ -28,6 +28,7 @@ const HOST: &str = "must be a name or an address";
 const INTERVAL: &str = "invalid report interval (min = 0.1, max = 60 seconds)";
 const MSS: &str = "TCP MSS must be 0 to 32767 bytes";
 const OMIT: &str = "bogus value for --omit (maximum = 600 seconds)";
+const PACKET_RATE: &str = "must be 0, or 1 or more and less than 2^40 packets per second";
 const PORT: &str = "port number must be between 1 and 65535 inclusive";
 const QUEUE: &str = "must be 0 to 1000 clients, or CLIENTS/SECONDS with 1 to 86400";
 const RATE: &str = "must be 0 or more, and less than 2^63 bits per second";
@@ -94,17 +95,8 @@ fn a_number_is_read_to_its_last_character() {
 
 #[test]
 fn a_unit_is_one_of_four_letters() {
-    let options = [
-        "-b",
-        "-n",
-        "-k",
-        "-l",
-        "-w",
-        "--connect-timeout",
-        "--fq-rate",
-        "--pacing-timer",
-        "--nstreams",
-    ];
+    let options =
+        ["-n", "-k", "-l", "-w", "--connect-timeout", "--fq-rate", "--pacing-timer", "--nstreams"];
     for option in options {
         for (value, number) in [("abc", "abc"), ("10%", "10%"), ("1q", "1q")] {
             let allowed =
@@ -114,8 +106,19 @@ fn a_unit_is_one_of_four_letters() {
             check(&[(&options, &seen, &allowed)]);
         }
     }
-    let no_rate = "invalid unit value or suffix: '' (a number, then k, m, g or t)";
-    check(&[("-c host -b /5", "-b /5", no_rate)]);
+}
+
+#[test]
+fn a_rate_may_be_one_of_packets() {
+    for (value, number) in
+        [("abc", "abc"), ("1q", "1q"), ("/5", ""), ("pps", "pps"), ("5xpps/2", "5xpps")]
+    {
+        let allowed = format!(
+            "invalid unit value or suffix: '{number}' (a number, then k, m, g or t, and pps for \
+             packets)"
+        );
+        check(&[(&format!("-c host -b {value}"), &format!("-b {value}"), &allowed)]);
+    }
 }
 
 #[test]
@@ -149,6 +152,9 @@ fn a_number_keeps_its_range() {
         ("-c host -w 8G", "-w 8G", WINDOW_MAX),
         ("-c host -b -1", "-b -1", RATE),
         ("-c host -b 1e30", "-b 1e30", RATE),
+        ("-c host -b 0.5pps", "-b 0.5pps", PACKET_RATE),
+        ("-c host -b 1100Gpps", "-b 1100Gpps", PACKET_RATE),
+        ("-c host -b 1kpps/1001", "-b 1kpps/1001", BURST),
         ("-c host -b 1M/0", "-b 1M/0", BURST),
         ("-c host -b 1M/1001", "-b 1M/1001", BURST),
         ("-c host -n -1", "-n -1", COUNT),

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use linerate_core::test::{Direction, Offload, Protocol, TestSettings};
-use linerate_core::units::BitsPerSec;
+use linerate_core::units::{BitsPerSec, PacketsPerSec};
 
 use super::*;
 use crate::config::{Credentials, Family, KeepAlive, LoginConfig, Padding};
@@ -191,6 +191,7 @@ fn blanks_around_a_number_do_no_harm() {
         ("-n", "1M"),
         ("-w", "64K"),
         ("-b", "10M/5"),
+        ("-b", "10kpps"),
         ("--fq-rate", "1G"),
         ("--connect-timeout", "250"),
         ("--cntl-ka", "9/2/2"),
@@ -215,6 +216,14 @@ fn udp_has_its_own_rate_and_block() {
         ("-u -l 16", |c| (c.settings.block_bytes, c.block_from_path) = (16, false)),
         ("-u -l 65507", |c| (c.settings.block_bytes, c.block_from_path) = (65_507, false)),
         ("-u -b 0", |c| (c.settings.bitrate, c.rate_is_default) = (None, false)),
+        ("-u -b 1000pps", |c| packets(c, 1000)),
+        ("-u -b 2.5kpps", |c| packets(c, 2500)),
+        ("-u -b 1MPPS/10", |c| {
+            packets(c, 1_000_000);
+            c.settings.burst = Some(10);
+        }),
+        ("-u -b 0pps", |c| (c.settings.bitrate, c.rate_is_default) = (None, false)),
+        ("-u -b 5pps -b 0", |c| (c.settings.bitrate, c.rate_is_default) = (None, false)),
         ("-b 1M/10 -u", |c| {
             c.rate_is_default = false;
             c.settings.bitrate = Some(BitsPerSec(1_000_000));
@@ -227,6 +236,12 @@ fn udp_has_its_own_rate_and_block() {
         change(&mut expected);
         assert_eq!(client(options).0, expected, "{options}");
     }
+}
+
+fn packets(config: &mut ClientConfig, rate: u64) {
+    config.rate_is_default = false;
+    config.settings.bitrate = None;
+    config.packet_rate = Some(PacketsPerSec(rate));
 }
 
 #[test]

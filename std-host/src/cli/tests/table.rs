@@ -64,7 +64,7 @@ const TABLE: &[(&[&str], Side, &str)] = &[
     (&["--sctp"], Client, ""),
     (&["--nstreams 5", "--nstreams=65535", "-X 192.0.2.1", "--xbind ::1"], Client, "--sctp"),
     (&["--connect-timeout 1", "--connect-timeout=1K"], Client, ""),
-    (&["-b 1M", "-b1M/10", "--bitrate 0", "--bandwidth=2.5G"], Client, ""),
+    (&["-b 1M", "-b1M/10", "-b 1kpps/2", "--bitrate 0", "--bandwidth=2.5G"], Client, ""),
     (&["--pacing-timer 0", "--pacing-timer=1K"], Client, ""),
     (&["--fq-rate 1M", "--fq-rate=0"], Client, ""),
     (&["--no-fq-socket-pacing"], Client, ""),

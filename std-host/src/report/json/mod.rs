@@ -15,8 +15,8 @@ use linerate_core::test::End;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Connection, Interval, Progress, ServerOutput, TestEnd, TestStart, Warning, message, version,
-    view,
+    Connection, Engine, Interval, Progress, ServerOutput, TestEnd, TestStart, Warning, message,
+    version, view,
 };
 use crate::error::Error;
 use intervals::{Intervals, MOST_OF_A_SERVER};
@@ -177,6 +177,18 @@ impl JsonReport {
         streams.any(|stream| stream.remote.is_some())
     }
 
+    /// How this end moved the data, by direction.
+    fn engine(&self) -> Value {
+        let mut object = Object::default();
+        for (direction, how) in self.end.iter().flat_map(|end| &end.engines).map(Engine::member) {
+            object.put(direction, how);
+        }
+        if self.end.as_ref().is_some_and(|end| end.remote_batch_jitter) {
+            object.put("peer", json!({ "jitter_of_batches": true }));
+        }
+        object.into()
+    }
+
     fn own(&self) -> Value {
         let mut warnings: Vec<String> = self.warnings.iter().map(message::warning_text).collect();
         warnings.extend(self.intervals.joined().map(|joined| {
@@ -190,6 +202,7 @@ impl JsonReport {
             "test_number": self.connection().map_or(0, |connection| connection.test_number),
             "concurrent_tests": self.concurrent_tests,
             "has_peer_results": self.has_peer_results(),
+            "engine": self.engine(),
             "warnings": warnings,
         })
     }

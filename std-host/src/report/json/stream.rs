@@ -44,8 +44,8 @@ impl JsonStream {
     /// The lines of an end that failed before it had a peer.
     pub fn without_peer(options: StreamOptions, error: &Error, end: End) -> String {
         let StreamOptions { json, full_output } = options;
-        let mut lines = line("error", message::error_value(error, end).into(), None);
-        lines += &line("end", Object::default().into(), None);
+        let mut lines = line("error", message::error_value(error, end).into(), Object::default());
+        lines += &line("end", Object::default().into(), Object::default());
         if full_output {
             lines += &to_document_string(&JsonReport::without_peer(json, error, end));
         }
@@ -91,16 +91,35 @@ impl JsonStream {
             let (event, data) = server_output_member(output);
             lines += &self.line(event, data);
         }
-        lines += &self.line("end", self.report.end_object());
+        lines += &self.end_line();
         if self.full_output {
             lines += &to_document_string(&self.report.finish());
         }
         lines
     }
 
+    /// With how the data went, where anything was measured.
+    fn end_line(&self) -> String {
+        let mut own = self.number();
+        let has_engine = self.report.end.as_ref().is_some_and(|end| !end.engines.is_empty());
+        if has_engine && !self.report.options.plain {
+            own.put("engine", self.report.engine());
+        }
+        line("end", self.report.end_object(), own)
+    }
+
     fn line(&self, event: &str, data: Value) -> String {
-        let number = || self.report.connection().map_or(0, |connection| connection.test_number);
-        line(event, data, self.is_numbered.then(number))
+        line(event, data, self.number())
+    }
+
+    /// The test's number, where that is not plain from the order of the lines.
+    fn number(&self) -> Object {
+        let mut own = Object::default();
+        if self.is_numbered {
+            let number = self.report.connection().map_or(0, |connection| connection.test_number);
+            own.put("test_number", number);
+        }
+        own
     }
 
     fn client_wants_output(&self) -> bool {
@@ -110,14 +129,12 @@ impl JsonStream {
     }
 }
 
-/// One line; with the number of its test where that is not plain from the order of the lines.
-fn line(event: &str, data: Value, test_number: Option<u64>) -> String {
+/// One line; with what is linerate's own, if there is any.
+fn line(event: &str, data: Value, own: Object) -> String {
     let mut line = Object::default();
     line.put("event", event);
     line.put("data", data);
-    if let Some(test_number) = test_number {
-        let mut own = Object::default();
-        own.put("test_number", test_number);
+    if !own.0.is_empty() {
         line.put("linerate", own);
     }
     format!("{}\n", Value::from(line))

@@ -20,6 +20,12 @@ pub(super) fn text(options: &TextOptions, start: &TestStart, end: &TestEnd) -> S
     for &role in view::directions(&start.settings, start.connection.end) {
         text += &summary.direction(role);
     }
+    if options.verbose && !options.plain {
+        text.extend(end.engines.iter().map(|engine| format!("{}\n", engine.words())));
+        if end.remote_batch_jitter {
+            text += "Datagrams received by the other end: its jitter is that of batches\n";
+        }
+    }
     text
 }
 

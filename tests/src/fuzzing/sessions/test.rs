@@ -43,6 +43,7 @@ pub(super) fn settings(input: &mut Input<'_>) -> TestSettings {
 pub(super) fn client(settings: TestSettings, interval: Option<Duration>) -> ClientConfig<'static> {
     ClientConfig {
         settings,
+        packet_rate: None,
         text: ClientText { title: Some("fuzz"), ..ClientText::default() },
         client_version: linerate_core::IPERF3_EQUIVALENT,
         interval,
@@ -88,6 +89,7 @@ pub(super) fn results(input: &mut Input<'_>) -> Vec<u8> {
             end_ns: Some(count(numbers[2])),
         },
         concurrent_tests: None,
+        jitter_of_batches: false,
         server_output_bytes: None,
     };
     framed(&written(&document, b""))
