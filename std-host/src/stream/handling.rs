@@ -133,7 +133,9 @@ impl Workshop {
         let file = file.map(DataFile::open).transpose()?;
         Ok(match (plan.protocol, plan.role) {
             (Protocol::Udp, Role::Sender) => Work::SendDatagrams(self.outgoing(socket, plan)),
-            (Protocol::Udp, Role::Receiver) => Work::ReceiveDatagrams(self.incoming(socket, plan)),
+            (Protocol::Udp, Role::Receiver) => {
+                Work::ReceiveDatagrams(self.incoming(socket, plan).timed(socket))
+            }
             (_, Role::Sender) => {
                 // iperf3 stores nothing more once it hears that the test is over, and since 3.16 the
                 // last part of a block only when the connection ends.

@@ -334,6 +334,7 @@ pub(super) fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
         bitrate: None,
         burst: None,
         joins_arrivals: false,
+        may_wait: false,
         limit_bytes: None,
         share_bytes: None,
         counters_64bit: false,
