@@ -192,6 +192,6 @@ const BATCH: u64 = 32;
 const TURN_CALLS: usize = 8;
 /// Rests of a receiver.
 const SHORTEST_REST: Duration = Duration::from_micros(100);
-const LONGEST_REST: Duration = Duration::from_millis(1);
+const LONGEST_REST: Duration = Duration::from_millis(2);
 /// How long taking what has arrived may hold up the end of a test.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
