@@ -127,6 +127,7 @@ fn plan(role: Role, bitrate: Option<BitsPerSec>) -> StreamPlan {
         bitrate,
         burst: None,
         joins_arrivals: false,
+        may_wait: false,
         limit_bytes: None,
         share_bytes: None,
         counters_64bit: false,

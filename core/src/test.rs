@@ -268,12 +268,14 @@ impl TestSettings {
 
     /// Whether receivers may take several datagrams at once, with one time of arrival for all: where
     /// they were asked to, and where datagrams come so fast that one by one would be too slow.
-    pub const fn joins_arrivals(&self) -> bool {
-        let is_fast = match self.bitrate {
-            Some(rate) => rate.nanos_for(self.block_bytes as u64) < JOINED_GAP_NANOS,
-            None => true,
-        };
-        matches!(self.protocol, Protocol::Udp) && (self.offload.gro || is_fast)
+    pub fn joins_arrivals(&self) -> bool {
+        let is_udp = self.protocol == Protocol::Udp;
+        is_udp && (self.offload.gro || self.gap_is_below(JOINED_GAP_NANOS))
+    }
+
+    /// Whether the blocks of a stream are closer to each other than that, as far as one knows.
+    pub fn gap_is_below(&self, nanos: u64) -> bool {
+        self.bitrate.is_none_or(|rate| rate.nanos_for(self.block_bytes.into()) < nanos)
     }
 
     /// Data streams of this test, both directions together.
@@ -302,6 +304,8 @@ pub const DEFAULT_SECONDS: u32 = 10;
 pub const MAX_SECONDS: u32 = 86_400;
 /// Datagrams of a stream that are closer than this share a time of arrival: 560 Mbit/s of 1400 bytes.
 pub const JOINED_GAP_NANOS: u64 = 20_000;
+/// Datagrams of a stream that are closer than this may wait for each other before they are taken.
+pub const WAITING_GAP_NANOS: u64 = 250_000;
 /// Longest omitted start (`-O`), seconds; iperf3 since 3.18 (60 before).
 pub const MAX_OMIT_SECS: u32 = 600;
 /// Most streams a direction (`-P`); iperf3 since 3.0.

@@ -29,12 +29,27 @@ impl Clock {
         Instant::from_nanos(self.start_nanos) + self.start.elapsed()
     }
 
+    /// This moment, as this clock and as the wall clock show it.
+    pub(crate) fn with_wall(self) -> (Instant, SystemTime) {
+        for _ in 0..3 {
+            let (before, wall, after) = (self.now(), SystemTime::now(), self.now());
+            // Whoever was interrupted between the two looks again.
+            if after - before < AT_ONCE {
+                return (after, wall);
+            }
+        }
+        (self.now(), SystemTime::now())
+    }
+
     /// The moment `instant` as the standard library and tokio count; the start of this clock for
     /// anything before it.
     pub(crate) fn to_std(self, instant: Instant) -> StdInstant {
         self.start + (instant - Instant::from_nanos(self.start_nanos))
     }
 }
+
+/// Longer than two clocks take to read.
+const AT_ONCE: Duration = Duration::from_micros(5);
 
 #[cfg(test)]
 mod tests {

@@ -97,8 +97,8 @@ impl Pacer {
         // Where every wait is long, as with coarse timers, so much is due each time. After one long
         // wait only what the short one before it allows: the rest comes step by step.
         let gap_ns = now.nanos_since(self.departed).min(self.gap_ns);
-        let most = self.bytes_of(gap_ns.saturating_mul(2)).max(self.burst_bytes);
-        let bytes = (overdue + self.burst_bytes).min(most);
+        let most = self.bytes_of(gap_ns.saturating_mul(2)) + self.burst_bytes / 2;
+        let bytes = (overdue + self.burst_bytes).min(most).max(self.burst_bytes);
         Ok(bytes - bytes % self.burst_bytes)
     }
 

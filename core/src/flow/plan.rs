@@ -23,6 +23,9 @@ pub struct StreamPlan {
     pub burst: Option<u16>,
     /// UDP receiver: datagrams may be taken several at once, with one time of arrival for all.
     pub joins_arrivals: bool,
+    /// UDP receiver: datagrams come so often that they may wait a little for each other, where the system
+    /// tells when each came.
+    pub may_wait: bool,
     /// Bytes after which a stream is done, the omitted start not counted: a sender's share of the
     /// test's amount, or for a client's receiver all of it. For UDP a multiple of the datagram size.
     pub limit_bytes: Option<u64>,

@@ -160,6 +160,7 @@ mod tests {
             bitrate: None,
             burst: Some(1),
             joins_arrivals: false,
+            may_wait: false,
             limit_bytes: None,
             share_bytes: None,
             counters_64bit: false,

@@ -53,6 +53,26 @@ impl Header {
         let sequence = if counters_64bit { high << 32 | word(12)? } else { high };
         Some(Self { sent_us: seconds * 1_000_000 + micros, sequence })
     }
+
+    /// How many of the datagrams of `len` bytes each that `row` begins with left together with
+    /// `first`: the same time, and numbers one after the other. A shorter one at the end is not looked
+    /// at.
+    pub fn count_following(first: &[u8], row: &[u8], len: usize, counters_64bit: bool) -> usize {
+        let Some(Self { mut sequence, .. }) = Self::read(first, counters_64bit) else { return 0 };
+        let Some(stamp) = first.first_chunk::<8>() else { return 0 };
+        let mut is_next = |datagram: &[u8]| {
+            sequence = sequence.wrapping_add(1);
+            let rest = datagram.strip_prefix(stamp.as_slice());
+            if counters_64bit {
+                let number = rest.and_then(<[u8]>::first_chunk);
+                number.is_some_and(|&number| u64::from_be_bytes(number) == sequence)
+            } else {
+                let number = rest.and_then(<[u8]>::first_chunk);
+                number.is_some_and(|&number| u32::from_be_bytes(number) == sequence as u32)
+            }
+        };
+        row.chunks_exact(len.max(1)).take_while(|datagram| is_next(datagram)).count()
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::{Action, Deadlines, Denial, Ending, Event, Phase, SessionError, Strea
 use crate::flow::StreamPlan;
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::stats::{Accounts, CpuTimes, Sample, StreamAccount, StreamState};
-use crate::test::{End, Role, StreamId, TestSettings};
+use crate::test::{End, Role, StreamId, TestSettings, WAITING_GAP_NANOS};
 use crate::time::{Instant, NANOS_PER_SEC};
 
 /// The part of a session that both ends have. Public only in name: the module is private.
@@ -188,6 +188,7 @@ impl<const N: usize> Shared<N> {
             bitrate: settings.bitrate,
             burst: settings.burst,
             joins_arrivals: settings.joins_arrivals(),
+            may_wait: settings.gap_is_below(WAITING_GAP_NANOS),
             limit_bytes: self.limit_of(index),
             share_bytes: self.share_of(index),
             counters_64bit: settings.counters_64bit,

@@ -20,6 +20,16 @@ impl Jitter {
         }
     }
 
+    /// Notes `count` more datagrams that took as long as the one before them.
+    pub fn record_equal(&mut self, count: u64) {
+        for _ in 0..count {
+            if self.sixteenfold_ns < 16 {
+                return;
+            }
+            self.sixteenfold_ns -= self.sixteenfold_ns / 16;
+        }
+    }
+
     /// The value now, nanoseconds.
     pub const fn nanos(&self) -> u64 {
         self.sixteenfold_ns / 16

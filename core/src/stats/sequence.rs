@@ -54,6 +54,20 @@ impl<const WORDS: usize> SequenceTracker<WORDS> {
         Arrival::Late
     }
 
+    /// Notes `count` datagrams that follow the highest, one after the other.
+    pub fn record_next(&mut self, count: u64) {
+        let mut left = count;
+        while left > 0 {
+            let (word, bit) = Self::place(self.highest + 1);
+            let room = u64::from(bit.leading_zeros()) + 1;
+            let part = left.min(room);
+            // As many ones from the bit on as there are numbers in this word.
+            self.seen[word] |= (u64::MAX >> (64 - part)) << bit.trailing_zeros();
+            self.highest += part;
+            left -= part;
+        }
+    }
+
     /// The full number of a datagram that carried only the low 32 bits: the one nearest to the
     /// highest seen.
     pub fn unwrap(&self, low: u32) -> u64 {
@@ -184,6 +198,17 @@ mod tests {
             prop_assert_eq!(tracker.highest(), highest);
             prop_assert_eq!(tracker.lost(), highest - seen.len() as u64);
             prop_assert_eq!(tracker.duplicates(), (sequences.len() - seen.len()) as u64);
+        }
+
+        #[test]
+        fn many_at_once_are_one_after_the_other(before in 1u64..200, count in 0u64..200) {
+            let (mut at_once, mut each) = (tracked(&[before]), tracked(&[before]));
+            at_once.record_next(count);
+            for ahead in 1..=count {
+                each.record(before + ahead);
+            }
+            prop_assert_eq!(at_once.seen, each.seen);
+            prop_assert_eq!((at_once.highest, at_once.lost), (each.highest, each.lost));
         }
 
         #[test]

@@ -26,6 +26,8 @@ pub enum Engine {
         only_headers: bool,
         /// The rate is so high that the datagrams of a call share a time of arrival.
         shares_arrivals: bool,
+        /// The kernel told when each message came.
+        kernel_times: bool,
     },
     /// A byte stream to the network.
     BytesSent {
@@ -52,18 +54,20 @@ impl Engine {
                 is_reduced: is_reduced | reduced2,
             },
             (
-                Self::DatagramsReceived { row, call, only_headers, shares_arrivals },
+                Self::DatagramsReceived { row, call, only_headers, shares_arrivals, kernel_times },
                 Self::DatagramsReceived {
                     row: row2,
                     call: call2,
                     only_headers: headers2,
                     shares_arrivals: shares2,
+                    kernel_times: times2,
                 },
             ) => Self::DatagramsReceived {
                 row: row.max(row2),
                 call: call.max(call2),
                 only_headers: only_headers & headers2,
                 shares_arrivals: shares_arrivals | shares2,
+                kernel_times: kernel_times & times2,
             },
             (Self::BytesSent { is_copied }, Self::BytesSent { is_copied: other }) => {
                 Self::BytesSent { is_copied: is_copied | other }
@@ -77,7 +81,11 @@ impl Engine {
 
     /// Jitter tells of the times between batches, and not between datagrams.
     pub fn has_batch_jitter(&self) -> bool {
-        matches!(self, Self::DatagramsReceived { call: 2.., shares_arrivals: true, .. })
+        match self {
+            Self::DatagramsReceived { row, kernel_times: true, .. } => *row > 1,
+            Self::DatagramsReceived { call, shares_arrivals, .. } => *call > 1 && *shares_arrivals,
+            _ => false,
+        }
     }
 
     /// The line for people.
@@ -88,7 +96,7 @@ impl Engine {
                 let why = if is_reduced { ", since longer rows were refused" } else { "" };
                 format!("Datagrams sent: {how}{why}")
             }
-            Self::DatagramsReceived { row, call, only_headers, .. } => {
+            Self::DatagramsReceived { row, call, only_headers, kernel_times, .. } => {
                 let how = datagrams(row, call, "joined by the kernel (GRO)", "recvmmsg");
                 let what = if only_headers { ", headers alone" } else { "" };
                 let jitter = if self.has_batch_jitter() {
@@ -96,7 +104,8 @@ impl Engine {
                 } else {
                     ""
                 };
-                format!("Datagrams received: {how}{what}{jitter}")
+                let times = if kernel_times { ", timed by the kernel" } else { "" };
+                format!("Datagrams received: {how}{what}{times}{jitter}")
             }
             Self::BytesSent { is_copied: true } => "Bytes sent: copied into the kernel".into(),
             Self::BytesSent { is_copied: false } => {
@@ -123,12 +132,13 @@ impl Engine {
                 });
                 ("sent", value)
             }
-            Self::DatagramsReceived { row, call, only_headers, .. } => {
+            Self::DatagramsReceived { row, call, only_headers, kernel_times, .. } => {
                 let value = json!({
                     "method": method(row, call, ["gro", "recvmmsg", "recv"]),
                     "datagrams_a_row": row.max(1),
                     "datagrams_a_call": call.max(1),
                     "headers_only": only_headers,
+                    "arrival_times": if kernel_times { "kernel" } else { "process" },
                     "jitter_of_batches": self.has_batch_jitter(),
                 });
                 ("received", value)
@@ -169,7 +179,7 @@ mod tests {
     }
 
     fn received(row: u32, call: u32, only_headers: bool, shares_arrivals: bool) -> Engine {
-        Engine::DatagramsReceived { row, call, only_headers, shares_arrivals }
+        Engine::DatagramsReceived { row, call, only_headers, shares_arrivals, kernel_times: false }
     }
 
     #[test]

@@ -4,12 +4,14 @@
 //! be datagrams that the kernel joined.
 
 use std::io;
+use std::time::{Duration, SystemTime};
 
 use linerate_core::flow::SendFlow;
 use linerate_core::test::MAX_UDP_BLOCK;
 use linerate_core::time::Instant;
 use socket2::Socket;
 
+use crate::clock::Clock;
 use crate::report::Engine;
 use crate::sys::{self, Joined};
 
@@ -103,6 +105,8 @@ pub(super) struct Incoming {
     slot_bytes: usize,
     found: Vec<Joined>,
     only_headers: bool,
+    /// The kernel tells when messages came.
+    has_times: bool,
     /// Most datagrams of a message and of a call so far.
     longest: usize,
     most_received: usize,
@@ -141,9 +145,20 @@ impl Incoming {
             slot_bytes,
             found: vec![Joined::default(); slots],
             only_headers: false,
+            has_times: false,
             longest: 0,
             most_received: 0,
         }
+    }
+
+    /// Lets the kernel tell when messages come, if it can.
+    pub(super) fn timed(self, socket: &Socket) -> Self {
+        Self { has_times: sys::request_arrivals(socket).is_ok(), ..self }
+    }
+
+    /// Whether messages may wait in the socket without a loss of truth.
+    pub(super) fn has_times(&self) -> bool {
+        self.has_times
     }
 
     /// How the datagrams come; with `joins_arrivals` those of a call share their time.
@@ -153,31 +168,54 @@ impl Incoming {
             call: self.most_received as u32,
             only_headers: self.only_headers,
             shares_arrivals: joins_arrivals,
+            kernel_times: self.has_times,
         }
     }
 
-    /// Receives by one call and gives each datagram to `take`: what there is of it from its start, and
-    /// its length. Returns whether the socket may hold more.
+    /// Receives by one call and gives each message to `take`. Returns whether the socket may hold more.
     pub(super) fn receive(
         &mut self,
         socket: &Socket,
-        mut take: impl FnMut(&[u8], usize),
+        clock: Clock,
+        mut take: impl FnMut(&Message<'_>),
     ) -> io::Result<bool> {
         let count = sys::recv_messages(socket, &mut self.buffer, self.slot_bytes, &mut self.found)?;
-        let mut received = count;
+        let (now, wall) = clock.with_wall();
+        let mut received = 0;
         for (slot, message) in self.buffer.chunks_exact(self.slot_bytes).zip(&self.found[..count]) {
-            let there = &slot[..message.len.min(slot.len())];
-            if message.segment >= message.len {
-                take(there, message.len);
-            } else {
-                there.chunks(message.segment).for_each(|datagram| take(datagram, datagram.len()));
-                let joined = there.len().div_ceil(message.segment);
-                received += joined.saturating_sub(1);
-                self.longest = self.longest.max(joined);
-            }
+            let bytes = &slot[..message.len.min(slot.len())];
+            let datagram_bytes = message.segment.max(1);
+            let arrived = message.arrived.map_or(now, |arrived| moved(now, wall, arrived));
+            take(&Message { arrived, bytes, len: message.len, datagram_bytes });
+            let joined = message.len.div_ceil(datagram_bytes);
+            received += joined;
+            self.longest = self.longest.max(joined);
         }
         self.most_received = self.most_received.max(received);
         Ok(count == self.found.len())
+    }
+}
+
+/// Datagrams that came together.
+#[derive(Debug)]
+pub(super) struct Message<'a> {
+    pub(super) arrived: Instant,
+    /// What was copied of them.
+    pub(super) bytes: &'a [u8],
+    /// Bytes of all of them.
+    pub(super) len: usize,
+    /// Bytes of each, but the last may be shorter.
+    pub(super) datagram_bytes: usize,
+}
+
+/// When something came that came at `arrived` by the wall clock, which shows `wall` at `now`. A wall
+/// clock that was set meanwhile tells nothing.
+fn moved(now: Instant, wall: SystemTime, arrived: SystemTime) -> Instant {
+    match wall.duration_since(arrived) {
+        Ok(age) if age < LONGEST_AGE => {
+            Instant::from_nanos(now.as_nanos().saturating_sub(age.as_nanos() as u64))
+        }
+        _ => now,
     }
 }
 
@@ -199,5 +237,7 @@ const SAFE_SEGMENTS: usize = 64;
 const LONGEST_BYTES: usize = 1 << 16;
 /// What a stream's thread has for what arrives.
 const BUFFER_BYTES: usize = 4 * LONGEST_BYTES;
+/// What waits in a socket does not wait longer.
+const LONGEST_AGE: Duration = Duration::from_secs(1);
 /// The longest header, and enough to tell a greeting from data.
 const START_BYTES: usize = 24;

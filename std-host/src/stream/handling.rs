@@ -107,12 +107,12 @@ impl Workshop {
     pub(super) fn new(handling: Handling, plans: &[StreamPlan]) -> io::Result<Self> {
         let senders = || plans.iter().filter(|plan| plan.role == Role::Sender);
         let payload = match senders().max_by_key(|plan| plan.block_bytes) {
-            Some(plan) => handling.payload.bytes(plan)?,
+            Some(plan) => handling.payload.block(plan)?,
             None => Arc::default(),
         };
         let mut workshop = Self { handling, payload, payload_file: None, warnings: Vec::new() };
-        if workshop.handling.zero_copy && !workshop.payload.is_empty() {
-            workshop.prepare_zero_copy(senders().any(|plan| plan.protocol == Protocol::Udp));
+        if let Some(plan) = senders().next().filter(|_| workshop.handling.zero_copy) {
+            workshop.prepare_zero_copy(plan);
         }
         let receives = || plans.iter().any(|plan| plan.role == Role::Receiver);
         if workshop.handling.skip_rx_copy && !sys::SKIPS_RX_COPY && receives() {
@@ -133,7 +133,9 @@ impl Workshop {
         let file = file.map(DataFile::open).transpose()?;
         Ok(match (plan.protocol, plan.role) {
             (Protocol::Udp, Role::Sender) => Work::SendDatagrams(self.outgoing(socket, plan)),
-            (Protocol::Udp, Role::Receiver) => Work::ReceiveDatagrams(self.incoming(socket, plan)),
+            (Protocol::Udp, Role::Receiver) => {
+                Work::ReceiveDatagrams(self.incoming(socket, plan).timed(socket))
+            }
             (_, Role::Sender) => {
                 // iperf3 stores nothing more once it hears that the test is over, and since 3.16 the
                 // last part of a block only when the connection ends.
@@ -159,15 +161,15 @@ impl Workshop {
 
     fn source(&self, plan: &StreamPlan, file: Option<File>) -> io::Result<Source> {
         let Some(file) = file else {
-            let blocks = self.payload.clone();
+            let (block, count) = (self.payload.clone(), blocks_a_call(plan));
             return Ok(match &self.payload_file {
-                Some(file) => Source::BlocksUncopied(file.clone(), blocks),
-                None => Source::Blocks(blocks),
+                Some(file) => Source::BlocksUncopied(file.clone(), block, count),
+                None => Source::Blocks(block, count),
             });
         };
         let is_zero_copy = self.payload_file.is_some();
         let again = is_zero_copy.then(|| file.try_clone()).transpose()?;
-        let reader = Reader::new(file, call_bytes(plan));
+        let reader = Reader::new(file, plan.block_bytes as usize * blocks_a_call(plan));
         Ok(match again {
             Some(file) => Source::FileUncopied(file, reader),
             None => Source::File(reader),
@@ -210,11 +212,11 @@ impl Workshop {
         }
     }
 
-    fn prepare_zero_copy(&mut self, is_udp: bool) {
-        if is_udp {
+    fn prepare_zero_copy(&mut self, plan: &StreamPlan) {
+        if plan.protocol == Protocol::Udp {
             return self.warn("-Z", "datagrams get headers of their own, so they are copied");
         }
-        match sys::file_of(&self.payload) {
+        match sys::file_of(&self.payload.repeat(blocks_a_call(plan))) {
             Ok(file) => self.payload_file = Some(Arc::new(file)),
             Err(error) => self.warn("-Z", &error.to_string()),
         }
@@ -230,28 +232,25 @@ impl Workshop {
 }
 
 impl Payload {
-    /// As many whole blocks of it as one call sends, shared by all streams of a test.
-    pub(super) fn bytes(self, plan: &StreamPlan) -> io::Result<Arc<[u8]>> {
-        let mut bytes = vec![0; call_bytes(plan)];
+    /// A block of it, shared by all streams of a test.
+    pub(super) fn block(self, plan: &StreamPlan) -> io::Result<Arc<[u8]>> {
+        let mut block = vec![0; plan.block_bytes as usize];
         match self {
-            Self::Random => getrandom::fill(&mut bytes).map_err(io::Error::other)?,
+            Self::Random => getrandom::fill(&mut block).map_err(io::Error::other)?,
             // iperf3 begins each block with the first digit.
-            Self::Digits => bytes.chunks_mut(plan.block_bytes.max(1) as usize).for_each(|block| {
-                block
-                    .iter_mut()
-                    .zip(b"0123456789".iter().cycle())
-                    .for_each(|(to, from)| *to = *from);
-            }),
+            Self::Digits => {
+                let digits = b"0123456789".iter().cycle();
+                block.iter_mut().zip(digits).for_each(|(to, from)| *to = *from);
+            }
         }
-        Ok(bytes.into())
+        Ok(block.into())
     }
 }
 
-/// Bytes that one call of a sender has payload for.
-fn call_bytes(plan: &StreamPlan) -> usize {
-    let block_bytes = plan.block_bytes as usize;
+/// Blocks that one call of a sender sends.
+fn blocks_a_call(plan: &StreamPlan) -> usize {
     match plan.protocol {
-        Protocol::Tcp => block_bytes * tcp::blocks_a_call(block_bytes),
-        _ => block_bytes,
+        Protocol::Tcp => tcp::blocks_a_call(plan.block_bytes as usize),
+        _ => 1,
     }
 }

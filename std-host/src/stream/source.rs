@@ -2,7 +2,7 @@
 //! through this process. The bytes on the wire are the same either way.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IoSlice, Read};
 use std::sync::Arc;
 
 use socket2::Socket;
@@ -13,10 +13,10 @@ use crate::sys;
 /// What one stream sends.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// Whole blocks, again and again.
-    Blocks(Arc<[u8]>),
+    /// One block again and again, which the processor's caches hold; so many of them a call.
+    Blocks(Arc<[u8]>, usize),
     /// The same from a file that holds them, by the kernel.
-    BlocksUncopied(Arc<File>, Arc<[u8]>),
+    BlocksUncopied(Arc<File>, Arc<[u8]>, usize),
     /// A file, read block by block.
     File(Reader),
     /// A file, sent by the kernel.
@@ -42,13 +42,13 @@ impl Source {
     ) -> Result<usize, SendError> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         match self {
-            Self::Blocks(blocks) => send(socket, rest_of(blocks, sent), most),
-            Self::BlocksUncopied(file, blocks) => {
-                let rest = rest_of(blocks, sent).len();
-                let offset = (blocks.len() - rest) as u64;
-                match sys::send_file(socket, file, offset, rest.min(most)) {
+            Self::Blocks(block, count) => send_blocks(socket, block, *count, sent, most),
+            Self::BlocksUncopied(file, block, count) => {
+                let all = (block.len() * *count) as u64;
+                let rest = (all - sent % all) as usize;
+                match sys::send_file(socket, file, sent % all, rest.min(most)) {
                     Err(error) if is_refusal(&error) => {
-                        *self = Self::Blocks(blocks.clone());
+                        *self = Self::Blocks(block.clone(), *count);
                         self.send(socket, sent, most as u64)
                     }
                     sent => sent.map_err(SendError::Socket),
@@ -75,13 +75,15 @@ impl Source {
 
     /// How the bytes go.
     pub(super) fn engine(&self) -> Engine {
-        Engine::BytesSent { is_copied: matches!(self, Self::Blocks(_) | Self::File(_)) }
+        Engine::BytesSent { is_copied: matches!(self, Self::Blocks(..) | Self::File(_)) }
     }
 
     /// Most bytes that one call sends.
     pub(super) fn call_bytes(&self) -> usize {
         match self {
-            Self::Blocks(blocks) | Self::BlocksUncopied(_, blocks) => blocks.len(),
+            Self::Blocks(block, count) | Self::BlocksUncopied(_, block, count) => {
+                block.len() * count
+            }
             Self::File(reader) | Self::FileUncopied(_, reader) => reader.buffer.len(),
         }
     }
@@ -130,9 +132,30 @@ impl Reader {
     }
 }
 
-/// What of the blocks comes next.
-fn rest_of(blocks: &[u8], sent: u64) -> &[u8] {
-    &blocks[(sent % blocks.len() as u64) as usize..]
+/// Sends at most `most` bytes of at most so many blocks, from where `sent` bytes of them end.
+fn send_blocks(
+    socket: &Socket,
+    block: &[u8],
+    count: usize,
+    sent: u64,
+    most: usize,
+) -> Result<usize, SendError> {
+    let start = (sent % block.len() as u64) as usize;
+    let mut left = most;
+    let mut parts = [IoSlice::new(&[]); MOST_BLOCKS];
+    let mut used = 0;
+    for (index, part) in parts.iter_mut().take(count).enumerate() {
+        let rest = if index == 0 { &block[start..] } else { block };
+        let rest = &rest[..rest.len().min(left)];
+        if rest.is_empty() {
+            break;
+        }
+        (*part, left, used) = (IoSlice::new(rest), left - rest.len(), used + 1);
+    }
+    match &parts[..used] {
+        [one] => send(socket, one, most),
+        parts => socket.send_vectored_with_flags(parts, sys::SEND_FLAGS).map_err(SendError::Socket),
+    }
 }
 
 fn send(socket: &Socket, bytes: &[u8], most: usize) -> Result<usize, SendError> {
@@ -145,5 +168,7 @@ fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
+/// Most blocks of a call.
+pub(super) const MOST_BLOCKS: usize = 8;
 /// `EIO` on every Unix system.
 const IO_ERROR: i32 = 5;

@@ -13,7 +13,7 @@ use linerate_core::time::Instant;
 use super::handling::AtEnd;
 use super::outcome::{Remedy, remedy};
 use super::sink::Sink;
-use super::source::{SendError, Source};
+use super::source::{MOST_BLOCKS, SendError, Source};
 use super::thread::Context;
 use crate::sys::{self, Interest};
 
@@ -259,12 +259,12 @@ fn after(error: io::Error) -> Turn {
 /// Blocks that one call writes. Large ones go several at a time, which halves the calls' share of the
 /// work; small ones one by one, since somebody who asks for them wants to see what they cost.
 pub(super) fn blocks_a_call(block_bytes: usize) -> usize {
-    if block_bytes < LARGE_BLOCK { 1 } else { (CALL_BYTES / block_bytes).max(1) }
+    if block_bytes < LARGE_BLOCK { 1 } else { (CALL_BYTES / block_bytes).clamp(1, MOST_BLOCKS) }
 }
 
 /// Small blocks are written one by one, as iperf3 does, but read together.
 pub(super) fn buffer_bytes(block_bytes: u32) -> usize {
-    (block_bytes as usize).clamp(128 << 10, 1 << 20)
+    (block_bytes as usize).clamp(256 << 10, 1 << 20)
 }
 
 /// What nobody asks for to see the cost of a call: the default, and more.

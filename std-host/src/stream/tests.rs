@@ -278,16 +278,6 @@ async fn impossible_block_sizes_are_refused() {
     }
 }
 
-#[test]
-fn digits_repeat_from_the_start_of_each_block() {
-    let small = handling::Payload::Digits.bytes(&plan(Protocol::Tcp, 12)).unwrap();
-    assert_eq!(&*small, b"012345678901");
-    let block_bytes = 128 << 10;
-    let large = handling::Payload::Digits.bytes(&plan(Protocol::Tcp, block_bytes)).unwrap();
-    assert_eq!(large.len(), 1 << 20);
-    assert_eq!(large[block_bytes as usize..][..4], *b"0123", "the second block begins anew");
-}
-
 /// A sender's and a receiver's end of one connection.
 pub(super) async fn pair(protocol: Protocol) -> (DataSocket, DataSocket) {
     match protocol {
@@ -334,6 +324,7 @@ pub(super) fn plan(protocol: Protocol, block_bytes: u32) -> StreamPlan {
         bitrate: None,
         burst: None,
         joins_arrivals: false,
+        may_wait: false,
         limit_bytes: None,
         share_bytes: None,
         counters_64bit: false,

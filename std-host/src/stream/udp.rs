@@ -7,6 +7,7 @@ use std::time::Duration;
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
 use linerate_core::session::StreamEvent;
 use linerate_core::test::Protocol;
+use linerate_core::time::Instant;
 
 use super::datagrams::{Incoming, Outgoing};
 use super::outcome::{Remedy, remedy};
@@ -71,19 +72,27 @@ fn send_batch(
 /// until closed.
 pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Incoming) {
     let mut flow = Box::new(Receiver::new(plan));
+    let mut rests = Rests::new(&context, plan, &incoming);
     while context.is_running() {
         let result = receive_batch(&context, &mut flow, &mut incoming);
         context.report_share(flow.has_share(), || flow.sample());
         context.report_limit(|| flow.is_done().then(|| flow.sample()));
-        let Err(error) = result else {
-            let now = context.clock.now();
-            context.publish_if_due(now, || flow.sample());
-            continue;
-        };
-        context.publish(flow.sample());
-        if !overcome(&context, Interest::Read, &error) {
-            context.report_closed(Some(error));
-            context.wait_for_stop();
+        let now = context.clock.now();
+        match result {
+            Ok(may_hold_more) => {
+                context.publish_if_due(now, || flow.sample());
+                let bytes = flow.tally().bytes;
+                if let Some(rest) = rests.after(now, bytes).filter(|_| !may_hold_more) {
+                    std::thread::sleep(rest);
+                }
+            }
+            Err(error) => {
+                context.publish(flow.sample());
+                if !overcome(&context, Interest::Read, &error) {
+                    context.report_closed(Some(error));
+                    context.wait_for_stop();
+                }
+            }
         }
     }
     drain(&context, &mut flow, &mut incoming);
@@ -91,22 +100,54 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
     discard(&context, &mut incoming);
 }
 
+/// How long a receiver that has emptied its socket leaves it alone: to be woken for each datagram costs
+/// more than all that is done with it. Nothing is lost by it where the kernel tells when each came, and
+/// where the socket's buffer has room for far more.
+#[derive(Debug)]
+struct Rests {
+    /// Bytes that may come in a rest; none where there are no rests.
+    room: u64,
+    since: Instant,
+    bytes: u64,
+}
+
+impl Rests {
+    fn new(context: &Context, plan: &StreamPlan, incoming: &Incoming) -> Self {
+        let has_rests = plan.may_wait && incoming.has_times();
+        let buffer_bytes = context.socket.recv_buffer_size().unwrap_or(0) as u64;
+        let room = if has_rests { buffer_bytes / 16 } else { 0 };
+        Self { room, since: context.clock.now(), bytes: 0 }
+    }
+
+    /// The rest that may follow at `now`, when so many bytes have come in all.
+    fn after(&mut self, now: Instant, bytes: u64) -> Option<Duration> {
+        let came = bytes - self.bytes;
+        let nanos = (now - self.since).as_nanos() as u64;
+        (self.since, self.bytes) = (now, bytes);
+        let rest = Duration::from_nanos(nanos.saturating_mul(self.room).checked_div(came)?);
+        Some(rest.min(LONGEST_REST)).filter(|&rest| rest >= SHORTEST_REST)
+    }
+}
+
+/// Takes what is there in a few calls. Returns whether there may be more.
 fn receive_batch(
     context: &Context,
     flow: &mut Receiver,
     incoming: &mut Incoming,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     for _ in 0..TURN_CALLS {
-        let mut now = None;
-        let may_hold_more = incoming.receive(&context.socket, |datagram, len| {
-            let now = *now.get_or_insert_with(|| context.clock.now());
-            flow.handle_datagram(now, datagram, len);
+        let may_hold_more = incoming.receive(&context.socket, context.clock, |message| {
+            if message.bytes.len() == message.len {
+                flow.handle_row(message.arrived, message.bytes, message.datagram_bytes);
+            } else {
+                flow.handle_datagram(message.arrived, message.bytes, message.len);
+            }
         })?;
         if !may_hold_more {
-            break;
+            return Ok(false);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Takes what had arrived when the order to stop came: until the socket is empty, or as many bytes
@@ -117,7 +158,7 @@ fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Incoming) {
     let end = flow.tally().bytes + held;
     while !context.is_closed() && flow.tally().bytes < end && context.clock.now() < deadline {
         match receive_batch(context, flow, incoming) {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(error) if remedy(Protocol::Udp, &error) == Remedy::Again => {}
             Err(_) => return,
         }
@@ -126,7 +167,7 @@ fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Incoming) {
 
 fn discard(context: &Context, incoming: &mut Incoming) {
     while !context.is_closed() {
-        if let Err(error) = incoming.receive(&context.socket, |_, _| {})
+        if let Err(error) = incoming.receive(&context.socket, context.clock, |_| {})
             && !overcome(context, Interest::Read, &error)
         {
             context.wait_for_close();
@@ -149,5 +190,8 @@ fn overcome(context: &Context, interest: Interest, error: &io::Error) -> bool {
 const BATCH: u64 = 32;
 /// Most calls that receive between two such looks.
 const TURN_CALLS: usize = 8;
+/// Rests of a receiver.
+const SHORTEST_REST: Duration = Duration::from_micros(100);
+const LONGEST_REST: Duration = Duration::from_millis(2);
 /// How long taking what has arrived may hold up the end of a test.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);

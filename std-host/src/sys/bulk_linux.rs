@@ -4,13 +4,13 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use libc::{c_int, c_ulong};
 use socket2::Socket;
 
-use super::unix::{Control, check, check_len, find_control, set_option, unnamed_file};
+use super::unix::{Control, check, check_len, each_control, set_option, unnamed_file};
 use super::{Joined, SEND_FLAGS};
 
 pub(crate) const SKIPS_RX_COPY: bool = true;
@@ -60,6 +60,10 @@ pub(crate) fn set_segment_size(socket: &Socket, bytes: Option<u16>) -> io::Resul
 
 pub(crate) fn request_joined(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1 as c_int)
+}
+
+pub(crate) fn request_arrivals(socket: &Socket) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1 as c_int)
 }
 
 pub(crate) fn send_messages(
@@ -127,14 +131,34 @@ pub(crate) fn recv_messages(
     })? as usize;
     for (message, found) in messages[..received].iter().zip(found) {
         let len = message.msg_len as usize;
-        let segment = find_control(&message.msg_hdr, |level, kind, data| {
-            let is_segment_size = (level, kind) == (libc::SOL_UDP, libc::UDP_GRO);
-            let bytes = data.get(..size_of::<c_int>()).filter(|_| is_segment_size)?;
-            usize::try_from(c_int::from_ne_bytes(bytes.try_into().ok()?)).ok()
+        *found = Joined { len, segment: len, arrived: None };
+        each_control(&message.msg_hdr, |level, kind, data| match (level, kind) {
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                let bytes = data.first_chunk().map_or(0, |&bytes| c_int::from_ne_bytes(bytes));
+                found.segment = usize::try_from(bytes).ok().filter(|&n| n > 0).unwrap_or(len);
+            }
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => found.arrived = time_of(data),
+            _ => {}
         });
-        *found = Joined { len, segment: segment.filter(|&bytes| bytes > 0).unwrap_or(len) };
     }
     Ok(received)
+}
+
+/// A `struct timespec` of whatever width.
+fn time_of(data: &[u8]) -> Option<SystemTime> {
+    let (seconds, nanos) = match data.len() {
+        16 => {
+            let word = |at| Some(i64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?));
+            (word(0)?, word(8)?)
+        }
+        8 => {
+            let word = |at| Some(i32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?));
+            (word(0)?.into(), word(4)?.into())
+        }
+        _ => return None,
+    };
+    let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
+    UNIX_EPOCH.checked_add(since)
 }
 
 const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };

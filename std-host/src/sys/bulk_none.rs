@@ -36,6 +36,10 @@ pub(crate) fn request_joined(_socket: &Socket) -> io::Result<()> {
     Err(unsupported())
 }
 
+pub(crate) fn request_arrivals(_socket: &Socket) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn send_messages(
     socket: &Socket,
     bytes: &[u8],
@@ -55,7 +59,7 @@ pub(crate) fn recv_messages(
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let len = socket.read(slot)?;
-    *found = Joined { len, segment: len };
+    *found = Joined { len, segment: len, arrived: None };
     Ok(1)
 }
 

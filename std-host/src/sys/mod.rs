@@ -51,6 +51,7 @@
 //! | `discard` | takes at most as many bytes of a TCP stream as the buffer has, and throws them away |
 //! | `set_segment_size` | lets one message of a UDP socket be many datagrams of so many bytes; none ends it |
 //! | `request_joined` | before `recv_messages`: lets the kernel join datagrams of one size |
+//! | `request_arrivals` | before `recv_messages`: has the kernel tell when each message came, by the wall clock |
 //! | `MOST_MESSAGES` | most messages of one call of the next two |
 //! | `send_messages` | sends the bytes as messages of so many bytes, the last as long as it is, and returns how many the kernel took: one at least |
 //! | `recv_messages` | receives a message into each slot of so many bytes as long as there are some, describes them, and returns how many: one at least |
@@ -58,6 +59,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::SystemTime;
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "freebsd"))]
 mod unix;
@@ -105,8 +107,8 @@ mod bulk_none;
 mod fallback;
 
 pub(crate) use bulk::{
-    MOST_MESSAGES, SKIPS_RX_COPY, discard, file_of, pin_thread, recv_messages, request_joined,
-    send_file, send_messages, set_segment_size,
+    MOST_MESSAGES, SKIPS_RX_COPY, discard, file_of, pin_thread, recv_messages, request_arrivals,
+    request_joined, send_file, send_messages, set_segment_size,
 };
 pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
@@ -159,6 +161,8 @@ pub(crate) struct Joined {
     pub(crate) len: usize,
     /// Bytes of each but the last, which may be shorter.
     pub(crate) segment: usize,
+    /// When the kernel had them, where it was asked to tell and does.
+    pub(crate) arrived: Option<SystemTime>,
 }
 
 /// The answer of a system that lacks a capability.

@@ -286,11 +286,20 @@ pub(super) fn recv_with_control(
     Ok(Arrived { len, from, to: find_control(&message, destination) })
 }
 
-/// Goes through the control messages of a received `message`.
-pub(super) fn find_control<T>(
+/// What `find` finds in a control message of a received `message`.
+fn find_control<T>(
     message: &libc::msghdr,
     find: fn(c_int, c_int, &[u8]) -> Option<T>,
 ) -> Option<T> {
+    let mut found = None;
+    each_control(message, |level, kind, data| {
+        found = found.take().or_else(|| find(level, kind, data))
+    });
+    found
+}
+
+/// Goes through the control messages of a received `message`: level, type and data of each.
+pub(super) fn each_control(message: &libc::msghdr, mut take: impl FnMut(c_int, c_int, &[u8])) {
     // SAFETY: the kernel set `msg_control` and `msg_controllen` to a chain of whole headers within
     // the caller's buffer, which outlives this call; the macros stay inside of it.
     unsafe {
@@ -300,13 +309,10 @@ pub(super) fn find_control<T>(
             #[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
             let len = (found.cmsg_len as usize).saturating_sub(head);
             let data = std::slice::from_raw_parts(libc::CMSG_DATA(header), len);
-            if let Some(found) = find(found.cmsg_level, found.cmsg_type, data) {
-                return Some(found);
-            }
+            take(found.cmsg_level, found.cmsg_type, data);
             header = libc::CMSG_NXTHDR(message, header);
         }
     }
-    None
 }
 
 /// The local address of an `in6_pktinfo`: the address, then the index of the interface, which

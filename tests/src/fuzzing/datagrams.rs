@@ -25,6 +25,7 @@ pub fn datagrams(data: &[u8]) {
         bitrate: (choice & 16 != 0).then(|| BitsPerSec((input.u64() >> 1).max(1))),
         burst: Some(1 + u16::from(input.byte() % 4)),
         joins_arrivals: false,
+        may_wait: false,
         limit_bytes: None,
         share_bytes: None,
         counters_64bit: choice & 1 != 0,

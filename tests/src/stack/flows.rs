@@ -40,6 +40,7 @@ const PLAN: StreamPlan = StreamPlan {
     bitrate: Some(BitsPerSec(1_000_000)),
     burst: None,
     joins_arrivals: false,
+    may_wait: false,
     limit_bytes: None,
     share_bytes: None,
     counters_64bit: false,
