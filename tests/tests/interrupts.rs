@@ -6,10 +6,12 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use linerate_tests::client;
+use linerate_tests::json::Stream;
 use linerate_tests::rows::run_all;
 use linerate_tests::script::{Peer, honest_server};
 use linerate_tests::server::Server;
 use linerate_tests::tool::Tool;
+use serde_json::{Value, json};
 
 /// How many steps of an honest server the silent one does, and what the client is in then.
 const STALLS: [(usize, &str); 6] = [
@@ -114,9 +116,11 @@ fn what_a_stopped_server_measured_is_not_known_to_its_client() {
 /// Either end of a test that one of them interrupts measured its own half only.
 #[test]
 fn documents_say_that_the_other_half_is_not_known() {
-    for is_server_stopped in [false, true] {
-        let server = Server::start(Tool::Linerate, &["-J", "-1"]);
-        let options = ["-t", "20", "-b", "10M", "-J"];
+    for (is_server_stopped, format) in
+        [false, true].into_iter().flat_map(|stopped| [(stopped, "-J"), (stopped, "--json-stream")])
+    {
+        let server = Server::start(Tool::Linerate, &[format, "-1"]);
+        let options = ["-t", "20", "-b", "10M", format];
         let mut client = client::start(Tool::Linerate, "127.0.0.1", server.port(), &options);
         // The test is to be in its middle.
         std::thread::sleep(Duration::from_millis(1500));
@@ -129,9 +133,17 @@ fn documents_say_that_the_other_half_is_not_known() {
             (of_client, server.wait().expect("it was its only test"))
         };
         for (ended, own) in [(of_client, "sum_sent"), (of_server, "sum_received")] {
-            let document = ended.document().expect("exactly one document");
+            let (document, end) = if format == "-J" {
+                (ended.document().expect("exactly one document"), "end")
+            } else {
+                let mut stream = Stream::read(&ended.stdout).expect("a stream");
+                (stream.lines.pop().expect("an end"), "data")
+            };
             assert_eq!(document["linerate"]["has_peer_results"], false, "{ended}");
-            assert!(document["end"][own]["bytes"].as_u64() > Some(0), "{ended}");
+            // A server knows what ran beside the test; its client learns it with the results.
+            let beside = if own == "sum_received" { json!(0) } else { Value::Null };
+            assert_eq!(document["linerate"].get("concurrent_tests"), Some(&beside), "{ended}");
+            assert!(document[end][own]["bytes"].as_u64() > Some(0), "{ended}");
         }
     }
 }

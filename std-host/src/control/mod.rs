@@ -371,8 +371,9 @@ impl<'a, B: Backend> Driver<'a, B> {
         let output = output.filter(|_| self.session.settings().server_output);
         let end = self.records.end(&self.session, output, error);
         // A server's lines are numbered where tests ran beside each other.
-        if end.concurrent_tests > 0 && self.records.connection.end == End::Client {
-            let count = end.concurrent_tests;
+        if let (Some(count @ 1..), End::Client) =
+            (end.concurrent_tests, self.records.connection.end)
+        {
             self.tell(Progress::Warning(Warning::ConcurrentTests { count }));
         }
         self.tell(Progress::Ended(end));

@@ -154,8 +154,8 @@ impl Records {
             remote_batch_jitter: remote.is_some_and(|remote| remote.jitter_of_batches),
             file: self.file.as_ref().map(DataFile::record),
             concurrent_tests: match self.connection.end {
-                End::Server => session.concurrent_tests(),
-                End::Client => remote.and_then(|remote| remote.concurrent_tests).unwrap_or(0),
+                End::Server => Some(session.concurrent_tests()),
+                End::Client => remote.and_then(|remote| remote.concurrent_tests),
             },
             server_output,
             error,

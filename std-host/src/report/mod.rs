@@ -149,8 +149,9 @@ pub struct TestEnd {
     pub remote_batch_jitter: bool,
     /// The file that this end sent or stored (`-F`).
     pub file: Option<DiskFile>,
-    /// Most other tests that ran at a time on the server beside this one, as far as this end knows.
-    pub concurrent_tests: u32,
+    /// Most other tests that ran at a time on the server beside this one; none where this end does not
+    /// know: a client without the results of a linerate server.
+    pub concurrent_tests: Option<u32>,
     /// The server's own output, if the client asked for it and it came.
     pub server_output: Option<ServerOutput>,
     /// Why the test did not run to its end; none if it did.
@@ -171,7 +172,7 @@ impl TestEnd {
             engines: Vec::new(),
             remote_batch_jitter: false,
             file: None,
-            concurrent_tests: 0,
+            concurrent_tests: None,
             server_output: None,
             error: Some(error),
         }

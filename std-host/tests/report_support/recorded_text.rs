@@ -194,7 +194,7 @@ fn test_end(
         engines: Vec::new(),
         remote_batch_jitter: false,
         file,
-        concurrent_tests: 0,
+        concurrent_tests: None,
         server_output: None,
         error: (!is_complete).then_some(Error::Interrupted { by: None }),
     }

@@ -146,7 +146,7 @@ pub(crate) fn test_end(
         engines: Vec::new(),
         remote_batch_jitter: false,
         file: None,
-        concurrent_tests: 0,
+        concurrent_tests: peer_told.then_some(0),
         server_output: None,
         error,
     }

@@ -42,7 +42,7 @@ pub struct JsonReport {
     intervals: Intervals,
     end: Option<Arc<TestEnd>>,
     warnings: Vec<Warning>,
-    concurrent_tests: u32,
+    concurrent_tests: Option<u32>,
 }
 
 impl JsonReport {
@@ -55,7 +55,7 @@ impl JsonReport {
             intervals: Intervals::new(),
             end: None,
             warnings: Vec::new(),
-            concurrent_tests: 0,
+            concurrent_tests: None,
         }
     }
 
@@ -87,7 +87,9 @@ impl JsonReport {
 
     /// Takes note of an interval without keeping it; tells whether it belongs into the document.
     fn notes(&mut self, interval: &Interval) -> bool {
-        self.concurrent_tests = self.concurrent_tests.max(interval.concurrent_tests);
+        if self.connection().is_some_and(|connection| connection.end == End::Server) {
+            self.concurrent_tests = self.concurrent_tests.max(Some(interval.concurrent_tests));
+        }
         self.start.as_ref().is_some_and(|start| view::is_worth_reporting(interval, start))
     }
 

@@ -98,11 +98,13 @@ impl JsonStream {
         lines
     }
 
-    /// With how the data went, where anything was measured.
+    /// With what a document says of the whole test, where anything was measured.
     fn end_line(&self) -> String {
         let mut own = self.number();
-        let has_engine = self.report.end.as_ref().is_some_and(|end| !end.engines.is_empty());
-        if has_engine && !self.report.options.plain {
+        let is_measured = self.report.end.as_ref().is_some_and(|end| !end.streams.is_empty());
+        if is_measured && !self.report.options.plain {
+            own.put("concurrent_tests", self.report.concurrent_tests);
+            own.put("has_peer_results", self.report.has_peer_results());
             own.put("engine", self.report.engine());
         }
         line("end", self.report.end_object(), own)
