@@ -77,7 +77,15 @@ impl Outgoing {
         for (ahead, datagram) in (0..).zip(datagrams.chunks_exact_mut(self.datagram_bytes)) {
             flow.write_header(now, ahead, datagram);
         }
-        match sys::send_messages(socket, datagrams, self.row * self.datagram_bytes) {
+        let message_bytes = self.row * self.datagram_bytes;
+        let sent = match sys::send_messages(socket, datagrams, message_bytes) {
+            // What a router says of an earlier datagram is told once, and this one may be cut to fit.
+            Err(error) if is_too_long(&error) => {
+                sys::send_messages(socket, datagrams, message_bytes)
+            }
+            sent => sent,
+        };
+        match sent {
             Ok(messages) => {
                 let sent = (messages * self.row).min(count as usize);
                 self.most_sent = self.most_sent.max(sent);
@@ -223,9 +231,17 @@ fn moved(now: Instant, wall: SystemTime, arrived: SystemTime) -> Instant {
 /// cannot make checksums.
 fn is_refusal(error: &io::Error) -> bool {
     #[cfg(unix)]
-    return matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE));
+    return is_too_long(error) || matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
     #[cfg(not(unix))]
-    return error.kind() == io::ErrorKind::InvalidInput;
+    return is_too_long(error) || error.kind() == io::ErrorKind::InvalidInput;
+}
+
+/// A datagram does not fit a packet and may not be cut, this one or one before it.
+fn is_too_long(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return error.raw_os_error() == Some(libc::EMSGSIZE);
+    #[cfg(not(unix))]
+    return error.raw_os_error() == Some(10040); // WSAEMSGSIZE
 }
 
 /// Most datagrams of a call.
