@@ -118,6 +118,7 @@ pub(super) struct Incoming {
     /// Most datagrams of a message and of a call so far.
     longest: usize,
     most_received: usize,
+    held_bytes: u64,
 }
 
 impl Incoming {
@@ -156,6 +157,7 @@ impl Incoming {
             has_times: false,
             longest: 0,
             most_received: 0,
+            held_bytes: 0,
         }
     }
 
@@ -167,6 +169,11 @@ impl Incoming {
     /// Whether messages may wait in the socket without a loss of truth.
     pub(super) fn has_times(&self) -> bool {
         self.has_times
+    }
+
+    /// What all that came took of the socket's buffer while it was there, at a guess.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held_bytes
     }
 
     /// How the datagrams come; with `joins_arrivals` those of a call share their time.
@@ -195,6 +202,7 @@ impl Incoming {
             let datagram_bytes = message.segment.max(1);
             let arrived = message.arrived.map_or(now, |arrived| moved(now, wall, arrived));
             take(&Message { arrived, bytes, len: message.len, datagram_bytes });
+            self.held_bytes += message.len as u64 + MESSAGE_BYTES;
             let joined = message.len.div_ceil(datagram_bytes);
             received += joined;
             self.longest = self.longest.max(joined);
@@ -253,7 +261,38 @@ const SAFE_SEGMENTS: usize = 64;
 const LONGEST_BYTES: usize = 1 << 16;
 /// What a stream's thread has for what arrives.
 const BUFFER_BYTES: usize = 4 * LONGEST_BYTES;
+/// What the kernel has of its own for each message that waits.
+const MESSAGE_BYTES: u64 = 1024;
 /// What waits in a socket does not wait longer.
 const LONGEST_AGE: Duration = Duration::from_secs(1);
 /// The longest header, and enough to tell a greeting from data.
 const START_BYTES: usize = 24;
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    /// As many as find room, and more: what is lost was sent when the buffer was full.
+    #[test]
+    fn one_knows_about_how_full_a_buffer_was() {
+        let clock = Clock::new();
+        for datagram_bytes in [16, 100, 1400, 8192] {
+            let to = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+            from.connect(to.local_addr().unwrap()).unwrap();
+            let to = Socket::from(to);
+            to.set_nonblocking(true).unwrap();
+            to.set_recv_buffer_size(64 << 10).unwrap();
+            let buffer_bytes = to.recv_buffer_size().unwrap() as u64;
+            for _ in 0..buffer_bytes / datagram_bytes as u64 {
+                from.send(&vec![0; datagram_bytes]).unwrap();
+            }
+            let mut incoming = Incoming::whole(datagram_bytes);
+            while incoming.receive(&to, clock, |_| {}).is_ok() {}
+            let share = incoming.held_bytes() as f64 / buffer_bytes as f64;
+            assert!((0.25..2.0).contains(&share), "{datagram_bytes} bytes: {share}");
+        }
+    }
+}
