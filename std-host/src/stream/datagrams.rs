@@ -176,7 +176,7 @@ impl Incoming {
         self.held_bytes
     }
 
-    /// How the datagrams come; with `joins_arrivals` those of a call share their time.
+    /// How the datagrams come; with `joins_arrivals` they may share their times.
     pub(super) fn engine(&self, joins_arrivals: bool) -> Engine {
         Engine::DatagramsReceived {
             row: self.longest as u32,
