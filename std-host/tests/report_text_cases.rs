@@ -32,7 +32,7 @@ fn a_test_without_a_connection_prints_nothing() {
 fn a_broken_test_prints_what_it_measured_once() {
     let limit = ServerError { number: 27, errno: 0 };
     for (end, error, last) in [
-        (End::Client, SessionError::Terminated(End::Server), "receiver"),
+        (End::Client, SessionError::Terminated(End::Server), "(receiver statistics not available)"),
         (End::Server, SessionError::Terminated(End::Client), "receiver"),
         (End::Server, SessionError::Denied(limit), "receiver"),
     ] {
