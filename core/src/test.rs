@@ -175,7 +175,8 @@ pub struct TestSettings {
     pub block_bytes: u32,
     /// Target rate of each stream; none means as fast as possible.
     pub bitrate: Option<BitsPerSec>,
-    /// Blocks sent back to back before the rate is looked at again; none means one.
+    /// Blocks sent back to back before the rate is looked at again; none leaves it to the sender, which
+    /// is one in iperf3.
     pub burst: Option<u16>,
     /// Kernel pacing of each data socket (`--fq-rate`).
     pub fq_rate: Option<BitsPerSec>,
@@ -266,7 +267,7 @@ impl TestSettings {
         Some(most.saturating_mul(self.stream_count() as u64))
     }
 
-    /// Whether receivers may take several datagrams at once, with one time of arrival for all: where
+    /// Whether receivers may have datagrams joined, with one time of arrival for all of a row: where
     /// they were asked to, and where datagrams come so fast that one by one would be too slow.
     pub fn joins_arrivals(&self) -> bool {
         let is_udp = self.protocol == Protocol::Udp;
@@ -302,9 +303,10 @@ pub const fn datagram_bytes_for(control_mss: Option<u32>) -> u32 {
 pub const DEFAULT_SECONDS: u32 = 10;
 /// Longest test (`-t`), seconds: one day; iperf3 since 3.0.5.
 pub const MAX_SECONDS: u32 = 86_400;
-/// Datagrams of a stream that are closer than this share a time of arrival: 560 Mbit/s of 1400 bytes.
+/// Datagrams of a stream that are closer than this may share a time of arrival: 560 Mbit/s of 1400 bytes.
 pub const JOINED_GAP_NANOS: u64 = 20_000;
-/// Datagrams of a stream that are closer than this may wait for each other before they are taken.
+/// Datagrams of a stream that are closer than this may wait for each other before they are taken: 45
+/// Mbit/s of 1400 bytes.
 pub const WAITING_GAP_NANOS: u64 = 250_000;
 /// Longest omitted start (`-O`), seconds; iperf3 since 3.18 (60 before).
 pub const MAX_OMIT_SECS: u32 = 600;

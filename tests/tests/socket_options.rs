@@ -1,5 +1,5 @@
-//! What options do to sockets, seen from outside: the ports and devices that connections use, and the
-//! marks of their packets. What needs networks of its own needs Linux and root.
+//! What options do to sockets, seen from outside: the ports and devices that connections use, the
+//! marks of their packets, and paths of several cables. What needs networks of its own needs Linux and root.
 
 use linerate_tests::tool::{Tool, skipped};
 
@@ -14,6 +14,9 @@ mod devices;
 #[cfg(target_os = "linux")]
 #[path = "socket_options/marks.rs"]
 mod marks;
+#[cfg(target_os = "linux")]
+#[path = "socket_options/paths.rs"]
+mod paths;
 #[cfg(target_os = "linux")]
 #[path = "socket_options/transports.rs"]
 mod transports;

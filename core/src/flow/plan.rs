@@ -21,7 +21,7 @@ pub struct StreamPlan {
     /// Blocks that a sender with a rate sends back to back, where a number was asked for; else as many
     /// as the rate calls for.
     pub burst: Option<u16>,
-    /// UDP receiver: datagrams may be taken several at once, with one time of arrival for all.
+    /// UDP receiver: datagrams may be joined, with one time of arrival for all of a row.
     pub joins_arrivals: bool,
     /// UDP receiver: datagrams come so often that they may wait a little for each other, where the system
     /// tells when each came.

@@ -40,7 +40,7 @@ pub struct Shared<const N: usize> {
     pub(super) watch: Watch,
     /// Server: other tests that have run beside this one.
     pub(super) concurrent_tests: u32,
-    /// Datagrams that came by one call share their time of arrival.
+    /// Datagrams that came together share their time of arrival.
     pub(super) jitter_of_batches: bool,
     /// Server: the client reads a text after a refusal.
     pub(super) explains: bool,

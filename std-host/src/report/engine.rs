@@ -24,7 +24,8 @@ pub enum Engine {
         call: u32,
         /// Only headers were copied.
         only_headers: bool,
-        /// The rate is so high that the datagrams of a call share a time of arrival.
+        /// The rate is so high that datagrams may share a time of arrival: those of a row, or where the
+        /// kernel tells no times those of a call.
         shares_arrivals: bool,
         /// The kernel told when each message came.
         kernel_times: bool,

@@ -77,7 +77,15 @@ impl Outgoing {
         for (ahead, datagram) in (0..).zip(datagrams.chunks_exact_mut(self.datagram_bytes)) {
             flow.write_header(now, ahead, datagram);
         }
-        match sys::send_messages(socket, datagrams, self.row * self.datagram_bytes) {
+        let message_bytes = self.row * self.datagram_bytes;
+        let sent = match sys::send_messages(socket, datagrams, message_bytes) {
+            // What a router says of an earlier datagram is told once, and this one may be cut to fit.
+            Err(error) if is_too_long(&error) => {
+                sys::send_messages(socket, datagrams, message_bytes)
+            }
+            sent => sent,
+        };
+        match sent {
             Ok(messages) => {
                 let sent = (messages * self.row).min(count as usize);
                 self.most_sent = self.most_sent.max(sent);
@@ -110,6 +118,7 @@ pub(super) struct Incoming {
     /// Most datagrams of a message and of a call so far.
     longest: usize,
     most_received: usize,
+    held_bytes: u64,
 }
 
 impl Incoming {
@@ -148,6 +157,7 @@ impl Incoming {
             has_times: false,
             longest: 0,
             most_received: 0,
+            held_bytes: 0,
         }
     }
 
@@ -161,7 +171,12 @@ impl Incoming {
         self.has_times
     }
 
-    /// How the datagrams come; with `joins_arrivals` those of a call share their time.
+    /// What all that came took of the socket's buffer while it was there, at a guess.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// How the datagrams come; with `joins_arrivals` they may share their times.
     pub(super) fn engine(&self, joins_arrivals: bool) -> Engine {
         Engine::DatagramsReceived {
             row: self.longest as u32,
@@ -187,6 +202,7 @@ impl Incoming {
             let datagram_bytes = message.segment.max(1);
             let arrived = message.arrived.map_or(now, |arrived| moved(now, wall, arrived));
             take(&Message { arrived, bytes, len: message.len, datagram_bytes });
+            self.held_bytes += message.len as u64 + MESSAGE_BYTES;
             let joined = message.len.div_ceil(datagram_bytes);
             received += joined;
             self.longest = self.longest.max(joined);
@@ -223,9 +239,17 @@ fn moved(now: Instant, wall: SystemTime, arrived: SystemTime) -> Instant {
 /// cannot make checksums.
 fn is_refusal(error: &io::Error) -> bool {
     #[cfg(unix)]
-    return matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE));
+    return is_too_long(error) || matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
     #[cfg(not(unix))]
-    return error.kind() == io::ErrorKind::InvalidInput;
+    return is_too_long(error) || error.kind() == io::ErrorKind::InvalidInput;
+}
+
+/// A datagram does not fit a packet and may not be cut, this one or one before it.
+fn is_too_long(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return error.raw_os_error() == Some(libc::EMSGSIZE);
+    #[cfg(not(unix))]
+    return error.raw_os_error() == Some(10040); // WSAEMSGSIZE
 }
 
 /// Most datagrams of a call.
@@ -237,7 +261,38 @@ const SAFE_SEGMENTS: usize = 64;
 const LONGEST_BYTES: usize = 1 << 16;
 /// What a stream's thread has for what arrives.
 const BUFFER_BYTES: usize = 4 * LONGEST_BYTES;
+/// What the kernel has of its own for each message that waits.
+const MESSAGE_BYTES: u64 = 1024;
 /// What waits in a socket does not wait longer.
 const LONGEST_AGE: Duration = Duration::from_secs(1);
 /// The longest header, and enough to tell a greeting from data.
 const START_BYTES: usize = 24;
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    /// As many as find room, and more: what is lost was sent when the buffer was full.
+    #[test]
+    fn one_knows_about_how_full_a_buffer_was() {
+        let clock = Clock::new();
+        for datagram_bytes in [16, 100, 1400, 8192] {
+            let to = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+            from.connect(to.local_addr().unwrap()).unwrap();
+            let to = Socket::from(to);
+            to.set_nonblocking(true).unwrap();
+            to.set_recv_buffer_size(64 << 10).unwrap();
+            let buffer_bytes = to.recv_buffer_size().unwrap() as u64;
+            for _ in 0..buffer_bytes / datagram_bytes as u64 {
+                from.send(&vec![0; datagram_bytes]).unwrap();
+            }
+            let mut incoming = Incoming::whole(datagram_bytes);
+            while incoming.receive(&to, clock, |_| {}).is_ok() {}
+            let share = incoming.held_bytes() as f64 / buffer_bytes as f64;
+            assert!((0.25..2.0).contains(&share), "{datagram_bytes} bytes: {share}");
+        }
+    }
+}

@@ -26,6 +26,7 @@ pub(crate) struct SocketOptions {
     dont_fragment: bool,
     flow_label: Option<u32>,
     server_sends: bool,
+    stream_count: usize,
     mptcp: bool,
     congestion: Option<String>,
     own: OwnOptions,
@@ -58,6 +59,7 @@ impl SocketOptions {
             dont_fragment: settings.dont_fragment,
             flow_label: settings.flow_label,
             server_sends: settings.direction != Direction::Forward,
+            stream_count: settings.stream_count().max(1),
             mptcp: settings.mptcp,
             congestion: congestion.map(str::to_owned),
             own: OwnOptions::default(),
@@ -222,8 +224,10 @@ impl SocketOptions {
         }
         if self.window_bytes.is_none() {
             // Best effort: whatever the kernel grants is better than its default.
-            let _ = sys::force_receive_buffer(socket, FORCED_UDP_RECEIVE_BUFFER)
-                .or_else(|_| socket.set_recv_buffer_size(DEFAULT_UDP_RECEIVE_BUFFER));
+            let (least, most) = (DEFAULT_UDP_RECEIVE_BUFFER, FORCED_UDP_RECEIVE_BUFFER);
+            let share = (UDP_RECEIVE_BUFFERS / self.stream_count).clamp(least, most);
+            let _ = sys::force_receive_buffer(socket, share)
+                .or_else(|_| socket.set_recv_buffer_size(least));
             make_room(socket, self.block_bytes);
         }
         warnings
@@ -270,6 +274,9 @@ fn refusal(option: &'static str, result: io::Result<()>) -> Option<Warning> {
 const DEFAULT_UDP_RECEIVE_BUFFER: usize = 4 << 20;
 /// Two milliseconds of the fastest loopback, for those who may have it.
 const FORCED_UDP_RECEIVE_BUFFER: usize = 16 << 20;
+/// What the streams of a test have together unless the default is more: the kernel has a bound for all
+/// programs.
+const UDP_RECEIVE_BUFFERS: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -298,6 +305,16 @@ mod tests {
             assert_eq!(warnings, []);
             assert_eq!(buffers.requested, 65_536);
             assert!(buffers.send >= 65_536 && buffers.receive >= 65_536, "{buffers:?}");
+        }
+    }
+
+    #[test]
+    fn many_streams_have_smaller_buffers_for_datagrams() {
+        for (parallel, most) in [(1, 16 << 20), (8, 8 << 20), (128, 4 << 20)] {
+            let settings = TestSettings { parallel, ..TestSettings::new(Protocol::Udp) };
+            let (_, buffers, _) = applied(&settings, None);
+            let usable = sys::usable_buffer(buffers.receive as usize);
+            assert!(usable <= most, "{parallel} streams: {usable}");
         }
     }
 

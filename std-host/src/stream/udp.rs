@@ -1,5 +1,5 @@
-//! The threads of UDP streams. Datagrams are stamped one by one when they leave and when they
-//! arrive; a turn handles a batch of them between two looks at the orders.
+//! The threads of UDP streams. Datagrams that leave by one call have one stamp; when they arrived is
+//! the kernel's word where it has one. A turn handles a few calls between two looks at the orders.
 
 use std::io;
 use std::time::Duration;
@@ -81,8 +81,9 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
         match result {
             Ok(may_hold_more) => {
                 context.publish_if_due(now, || flow.sample());
-                let bytes = flow.tally().bytes;
-                if let Some(rest) = rests.after(now, bytes).filter(|_| !may_hold_more) {
+                if let Some(rest) =
+                    rests.after(now, incoming.held_bytes()).filter(|_| !may_hold_more)
+                {
                     std::thread::sleep(rest);
                 }
             }
@@ -105,10 +106,10 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
 /// where the socket's buffer has room for far more.
 #[derive(Debug)]
 struct Rests {
-    /// Bytes that may come in a rest; none where there are no rests.
+    /// What may come in a rest, in bytes of the socket's buffer; none where there are no rests.
     room: u64,
     since: Instant,
-    bytes: u64,
+    held_bytes: u64,
 }
 
 impl Rests {
@@ -116,14 +117,14 @@ impl Rests {
         let has_rests = plan.may_wait && incoming.has_times();
         let buffer_bytes = context.socket.recv_buffer_size().unwrap_or(0) as u64;
         let room = if has_rests { buffer_bytes / 16 } else { 0 };
-        Self { room, since: context.clock.now(), bytes: 0 }
+        Self { room, since: context.clock.now(), held_bytes: 0 }
     }
 
-    /// The rest that may follow at `now`, when so many bytes have come in all.
-    fn after(&mut self, now: Instant, bytes: u64) -> Option<Duration> {
-        let came = bytes - self.bytes;
+    /// The rest that may follow at `now`, when the buffer has held so many bytes in all.
+    fn after(&mut self, now: Instant, held_bytes: u64) -> Option<Duration> {
+        let came = held_bytes - self.held_bytes;
         let nanos = (now - self.since).as_nanos() as u64;
-        (self.since, self.bytes) = (now, bytes);
+        (self.since, self.held_bytes) = (now, held_bytes);
         let rest = Duration::from_nanos(nanos.saturating_mul(self.room).checked_div(came)?);
         Some(rest.min(LONGEST_REST)).filter(|&rest| rest >= SHORTEST_REST)
     }
