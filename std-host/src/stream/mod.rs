@@ -76,6 +76,8 @@ struct Stream {
     /// Resolves when the final tally is published, or when the thread is gone.
     stopped: Option<oneshot::Receiver<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Open as long as the thread has work.
+    working: oneshot::Receiver<()>,
 }
 
 impl Streams {
@@ -145,13 +147,14 @@ impl Streams {
     /// Ends the threads and closes the sockets; returns when that is done.
     pub(crate) async fn close(mut self) {
         self.order(Order::Close);
-        let threads: Vec<_> =
-            self.streams.drain(..).filter_map(|mut stream| stream.thread.take()).collect();
-        // The threads end at once; a blocking task is the place to wait for them all the same.
-        let join = tokio::task::spawn_blocking(move || {
-            threads.into_iter().for_each(|thread| drop(thread.join()))
-        });
-        let _ = join.await;
+        for mut stream in self.streams.drain(..) {
+            // Nothing is sent: the end of the thread's work is the end of the channel.
+            let _ = (&mut stream.working).await;
+            if let Some(thread) = stream.thread.take() {
+                // A panic was told of where it happened; its stream's last counts stand.
+                let _ = thread.join();
+            }
+        }
     }
 
     fn order(&self, order: Order) {
@@ -186,7 +189,9 @@ impl Stream {
             news,
             stopped_sender,
         );
+        let (at_work, working) = oneshot::channel();
         let work = move || {
+            let _at_work: oneshot::Sender<()> = at_work;
             sys::prepare_thread();
             if let Some(cpu) = cpu {
                 // Whoever asked for it was told already if it cannot be.
@@ -212,6 +217,7 @@ impl Stream {
             shared,
             stopped: Some(stopped),
             thread: Some(thread),
+            working,
         })
     }
 
