@@ -9,6 +9,7 @@ use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
 use linerate_core::session::StreamEvent;
 use linerate_core::test::Protocol;
 use linerate_core::time::Instant;
+use socket2::Socket;
 
 use super::handling::AtEnd;
 use super::outcome::{Remedy, remedy};
@@ -147,6 +148,7 @@ fn take_leave(context: &Context) {
 pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
     let mut flow = ReceiveFlow::<0>::new(plan);
     let (mut over, mut file_failed) = (false, false);
+    let mut patience = Patience::new(context.clock.now());
     while context.is_running() {
         let now = context.clock.now();
         let turn = read_some(&context, &mut sink, u64::MAX, |bytes| flow.handle_bytes(now, bytes));
@@ -156,7 +158,8 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
             Turn::More => context.publish_if_due(now, || flow.sample()),
             Turn::Blocked => {
                 context.publish(flow.sample());
-                context.wait(Interest::Read, None);
+                let until = patience.after(&context.socket, now, flow.tally().bytes);
+                context.wait(Interest::Read, until);
             }
             Turn::Pause(pause) => context.pause(pause),
             Turn::Over(error) => {
@@ -173,6 +176,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
             }
         }
     }
+    patience.end(&context.socket);
     if !over && !file_failed {
         over = drain(&context, &mut flow, &mut sink);
     }
@@ -181,6 +185,42 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
         discard(&context, &mut sink);
     }
     context.wait_for_close();
+}
+
+/// A receiver of a fast stream waits until there is something to read for, and is not woken for each
+/// segment, which would cost both ends more than the data.
+#[derive(Debug)]
+struct Patience {
+    is_on: bool,
+    since: Instant,
+    bytes: u64,
+}
+
+impl Patience {
+    fn new(now: Instant) -> Self {
+        Self { is_on: false, since: now, bytes: 0 }
+    }
+
+    /// Sees what came since the last wait, `bytes` in all at `now`, and says when the next has to end.
+    fn after(&mut self, socket: &Socket, now: Instant, bytes: u64) -> Option<Instant> {
+        let came = u128::from(bytes - self.bytes);
+        let usual = (now - self.since).as_nanos() * FILL_BYTES as u128 / FILL_TIME.as_nanos();
+        let is_fast = came >= usual.max(FILL_BYTES as u128);
+        (self.since, self.bytes) = (now, bytes);
+        if is_fast != self.is_on {
+            let least = if is_fast { FILL_BYTES } else { 1 };
+            self.is_on = sys::set_least_readable(socket, least).is_ok() && is_fast;
+        }
+        self.is_on.then(|| now + 4 * FILL_TIME)
+    }
+
+    /// Waits are for any byte again.
+    fn end(&mut self, socket: &Socket) {
+        if std::mem::take(&mut self.is_on) {
+            // It worked the other way, and at worst a socket that is closed soon wakes late.
+            let _ = sys::set_least_readable(socket, 1);
+        }
+    }
 }
 
 /// Takes what had arrived when the order to stop came. Returns whether the connection is over.
@@ -271,6 +311,9 @@ pub(super) fn buffer_bytes(block_bytes: u32) -> usize {
 const LARGE_BLOCK: usize = 128 << 10;
 /// Bytes of a call with large blocks.
 const CALL_BYTES: usize = 1 << 20;
+/// What a receiver of a stream of 2 Gbit/s or more waits for, and how long that takes.
+const FILL_BYTES: usize = 128 << 10;
+const FILL_TIME: Duration = Duration::from_micros(500);
 /// Most system calls between two looks at the clock and the orders.
 const TURN_CALLS: usize = 16;
 /// Most bytes of a turn, unless one block is larger.

@@ -13,7 +13,7 @@ use super::unsupported;
 
 pub(crate) use super::bulk_none::{
     MOST_MESSAGES, SKIPS_RX_COPY, discard, recv_messages, request_arrivals, request_joined,
-    send_messages, set_segment_size,
+    send_messages, set_least_readable, set_segment_size,
 };
 
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {

@@ -62,6 +62,11 @@ pub(crate) fn request_joined(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1 as c_int)
 }
 
+pub(crate) fn set_least_readable(socket: &Socket, bytes: usize) -> io::Result<()> {
+    let bytes = c_int::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+}
+
 pub(crate) fn request_arrivals(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1 as c_int)
 }

@@ -36,6 +36,10 @@ pub(crate) fn request_joined(_socket: &Socket) -> io::Result<()> {
     Err(unsupported())
 }
 
+pub(crate) fn set_least_readable(_socket: &Socket, _bytes: usize) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn request_arrivals(_socket: &Socket) -> io::Result<()> {
     Err(unsupported())
 }

@@ -49,6 +49,7 @@
 //! | `send_file` | sends at most so many bytes of a file over TCP without copying them; 0 at its end |
 //! | `SKIPS_RX_COPY` | whether `discard` works, and `recv_messages` tells the length of what does not fit |
 //! | `discard` | takes at most as many bytes of a TCP stream as the buffer has, and throws them away |
+//! | `set_least_readable` | a TCP socket is ready to read when it has so many bytes, or has ended or failed |
 //! | `set_segment_size` | lets one message of a UDP socket be many datagrams of so many bytes; none ends it |
 //! | `request_joined` | before `recv_messages`: lets the kernel join datagrams of one size |
 //! | `request_arrivals` | before `recv_messages`: has the kernel tell when each message came, by the wall clock |
@@ -108,7 +109,7 @@ mod fallback;
 
 pub(crate) use bulk::{
     MOST_MESSAGES, SKIPS_RX_COPY, discard, file_of, pin_thread, recv_messages, request_arrivals,
-    request_joined, send_file, send_messages, set_segment_size,
+    request_joined, send_file, send_messages, set_least_readable, set_segment_size,
 };
 pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
