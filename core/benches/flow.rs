@@ -8,6 +8,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
 use linerate_core::protocol::datagram::Header;
+use linerate_core::stats::BUCKETS;
 use linerate_core::test::{Protocol, Role, StreamId};
 use linerate_core::time::Instant;
 use linerate_core::units::BitsPerSec;
@@ -83,7 +84,7 @@ fn send_often(rounds: u32, rate: Option<BitsPerSec>) {
 }
 
 #[inline(never)]
-fn receive(flow: &mut ReceiveFlow<1024>, datagrams: &[[u8; HEADER]]) {
+fn receive(flow: &mut Receiver, datagrams: &[[u8; HEADER]]) {
     let mut now = Instant::ZERO;
     for datagram in datagrams {
         now = now.plus_nanos(GAP_NS);
@@ -94,7 +95,7 @@ fn receive(flow: &mut ReceiveFlow<1024>, datagrams: &[[u8; HEADER]]) {
 
 /// Batches of a fixed size, each as late as its data takes at the rate.
 #[inline(never)]
-fn send(flow: &mut SendFlow) {
+fn send(flow: &mut Sender) {
     let mut now = Instant::ZERO;
     for _ in 0..ROUNDS {
         match black_box(flow.poll_step(now)) {
@@ -110,12 +111,12 @@ fn send(flow: &mut SendFlow) {
     black_box(flow);
 }
 
-fn receiver() -> ReceiveFlow<1024> {
-    ReceiveFlow::new(&plan(Role::Receiver, None))
+fn receiver() -> Receiver {
+    Receiver::new(&plan(Role::Receiver, None))
 }
 
-fn sender(rate: Option<BitsPerSec>) -> SendFlow {
-    SendFlow::new(Instant::ZERO, &plan(Role::Sender, rate))
+fn sender(rate: Option<BitsPerSec>) -> Sender {
+    Sender::new(Instant::ZERO, &plan(Role::Sender, rate))
 }
 
 fn plan(role: Role, bitrate: Option<BitsPerSec>) -> StreamPlan {
@@ -152,6 +153,9 @@ fn datagram(sequence: u64) -> [u8; HEADER] {
     Header { sent_us, sequence }.write(&mut datagram, false);
     datagram
 }
+
+type Receiver = ReceiveFlow<1024, BUCKETS>;
+type Sender = SendFlow<BUCKETS>;
 
 const ROUNDS: usize = 1000;
 const HEADER: usize = 16;

@@ -35,6 +35,8 @@ pub struct Datagrams {
     pub out_of_order: Option<u64>,
     /// Came again; only the receiver knows.
     pub duplicates: Option<u64>,
+    /// Came so late that nothing was known of them any more; only the receiver knows.
+    pub too_late: Option<u64>,
     /// Smoothed jitter at the end of the stretch, nanoseconds.
     pub jitter_ns: u64,
 }
@@ -122,6 +124,120 @@ impl StreamSummary {
     fn side(&self, role: Role) -> Option<&SideSummary> {
         if self.role == role { Some(&self.local) } else { self.remote.as_ref() }
     }
+}
+
+/// What one end knows of a stream beyond iperf3's numbers, over a stretch. `None` is what its role,
+/// protocol or system does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct StreamDetail {
+    /// Receiver of datagrams: jitter as RFC 3550 has it.
+    pub jitter: Option<Jitter3550>,
+    /// Receiver of datagrams: delay beyond that of the fastest one (PDV, RFC 5481).
+    pub delay_variation: Option<Percentiles>,
+    /// Receiver of datagrams: absolute difference of delay between neighbours (IPDV, RFC 3393).
+    pub delay_differences: Option<Percentiles>,
+    /// Receiver of datagrams: how late those out of order were.
+    pub reordering: Option<Reordering>,
+    /// Receiver of datagrams: the rows in which they are missing.
+    pub loss_bursts: Option<LossBursts>,
+    /// Receiver of datagrams: those that its own socket had no room for; they count as lost, too.
+    pub socket_drops: Option<u64>,
+    /// Sender of datagrams: calls that its own host refused for want of buffers. No datagram is lost by it.
+    pub refusals: Option<u64>,
+    /// Sender of datagrams: the gaps between departures.
+    pub gaps: Option<Percentiles>,
+    /// Sender of TCP: round trips as the kernel smooths them, sampled some fifty times a second.
+    pub round_trips: Option<Percentiles>,
+    /// Sender of TCP: the round trip before there was data.
+    pub idle_round_trip_us: Option<u32>,
+    /// Sender of TCP: what it waited for.
+    pub waits: Option<SenderWaits>,
+    /// Sender of TCP: bytes that were sent again.
+    pub resent_bytes: Option<u64>,
+    /// Sender of TCP: what the kernel last found the path to deliver, bytes a second.
+    pub delivery_bytes_per_sec: Option<u64>,
+    /// Sender of TCP: the window that the receiver offered last, bytes.
+    pub window_bytes: Option<u64>,
+    /// The send buffer (sender) or receive buffer (receiver) of the socket, bytes.
+    pub buffer_bytes: Option<u64>,
+    /// What its thread did.
+    pub thread: Option<ThreadUse>,
+}
+
+/// Percentiles of durations, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Percentiles {
+    /// Durations measured.
+    pub count: u64,
+    /// Half are no longer.
+    pub p50_ns: u64,
+    /// 90 % are no longer.
+    pub p90_ns: u64,
+    /// 99 % are no longer.
+    pub p99_ns: u64,
+    /// 99.9 % are no longer.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// Differences of delay between neighbours, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Jitter3550 {
+    /// Smoothed with a gain of 1/16, at the end of the stretch.
+    pub smoothed_ns: u64,
+    /// Mean of the whole test so far.
+    pub mean_ns: u64,
+}
+
+/// How late datagrams were that came out of order: the extent of each is how many with higher
+/// numbers came before it (RFC 4737).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Reordering {
+    /// Datagrams.
+    pub count: u64,
+    /// All extents together.
+    pub extent_sum: u64,
+    /// The largest.
+    pub max_extent: u64,
+}
+
+/// Rows of datagrams that are missing one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct LossBursts {
+    /// Rows, single datagrams among them.
+    pub count: u64,
+    /// Datagrams of the longest.
+    pub longest: u64,
+}
+
+/// What a TCP sender waited for, as its kernel accounts it, microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct SenderWaits {
+    /// There was something to send or to be acknowledged.
+    pub busy_us: u64,
+    /// Of that: the receiver's window was full.
+    pub receive_window_us: u64,
+    /// Of that: the send buffer was too small for what the path could hold.
+    pub send_buffer_us: u64,
+}
+
+/// What became of a thread's time, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct ThreadUse {
+    /// Length of the stretch.
+    pub wall_ns: u64,
+    /// It ran.
+    pub cpu_ns: u64,
+    /// It could have run and had no CPU; `None` where the system does not tell.
+    pub queued_ns: Option<u64>,
 }
 
 /// CPU use of one end over the test, in millionths of a percent of one CPU.

@@ -48,11 +48,12 @@ fn types() {
         ("  reader of parameters, 8 KiB", "", size_of::<ParametersReader<8192>>()),
         ("smoltcp server, without buffers", "1", size_of::<Server<1, 64>>()),
         ("smoltcp server, without buffers", "4", size_of::<Server<4, 64>>()),
-        ("sending flow", "", size_of::<SendFlow>()),
-        ("receiving flow, TCP", "", size_of::<ReceiveFlow<0>>()),
-        ("receiving flow, window of 512", "", size_of::<ReceiveFlow<8>>()),
-        ("receiving flow, window of 1024", "", size_of::<ReceiveFlow<16>>()),
-        ("receiving flow, window of 65536", "", size_of::<ReceiveFlow<1024>>()),
+        ("sending flow, no percentiles", "", size_of::<SendFlow<0>>()),
+        ("sending flow of a host", "", size_of::<SendFlow<BUCKETS>>()),
+        ("receiving flow, TCP, no percentiles", "", size_of::<ReceiveFlow<0, 0>>()),
+        ("receiving flow, window of 448, none", "", size_of::<ReceiveFlow<8, 0>>()),
+        ("receiving flow of a host, TCP", "", size_of::<ReceiveFlow<0, BUCKETS>>()),
+        ("receiving flow of a host, UDP", "", size_of::<ReceiveFlow<1024, BUCKETS>>()),
     ] {
         println!("{name:34} {streams:>7} {bytes:>7}");
     }

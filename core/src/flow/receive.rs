@@ -5,12 +5,16 @@
 use super::StreamPlan;
 use crate::protocol::datagram::Header;
 use crate::protocol::greeting;
-use crate::stats::{Jitter, Sample, SequenceTracker, Tally};
+use crate::stats::detail::{FlowDetail, Seen};
+use crate::stats::host::{HostAccount, HostView};
+use crate::stats::{DelayMeter, Jitter, Sample, SequenceTracker, Tally};
 use crate::time::Instant;
 
-/// One receiving stream; tells late datagrams from duplicates within `64 * WORDS` numbers.
+/// One receiving stream. It tells late datagrams from duplicates within `64 * (WORDS - 1)` numbers at
+/// least, and has `B` buckets for each kind of percentiles; none of either where memory is dear, or for
+/// TCP.
 #[derive(Debug, Clone)]
-pub struct ReceiveFlow<const WORDS: usize> {
+pub struct ReceiveFlow<const WORDS: usize, const B: usize> {
     block_bytes: u64,
     counters_64bit: bool,
     omit_until: Option<Instant>,
@@ -18,13 +22,15 @@ pub struct ReceiveFlow<const WORDS: usize> {
     share_bytes: u64,
     tracker: SequenceTracker<WORDS>,
     jitter: Jitter,
+    delay: DelayMeter<B>,
+    host: HostAccount<B>,
     bytes: u64,
     datagrams: u64,
     omitted: Option<Tally>,
     arrived: Option<Instant>,
 }
 
-impl<const WORDS: usize> ReceiveFlow<WORDS> {
+impl<const WORDS: usize, const B: usize> ReceiveFlow<WORDS, B> {
     /// A receiver that has seen nothing.
     pub fn new(plan: &StreamPlan) -> Self {
         Self {
@@ -35,6 +41,8 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             share_bytes: plan.share_bytes.unwrap_or(u64::MAX),
             tracker: SequenceTracker::new(),
             jitter: Jitter::default(),
+            delay: DelayMeter::default(),
+            host: HostAccount::default(),
             bytes: 0,
             datagrams: 0,
             omitted: None,
@@ -74,8 +82,9 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
         } else {
             self.tracker.unwrap(header.sequence as u32)
         };
-        self.tracker.record(sequence);
+        let arrival = self.tracker.record(sequence);
         self.jitter.record(header.sent_us, now.as_nanos() / 1000);
+        self.delay.record(arrival, header.sent_us, now.as_nanos());
     }
 
     /// Notes datagrams that arrived together at `now`, one after the other in `row`: each of so many
@@ -91,8 +100,21 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             self.datagrams += count as u64;
             self.tracker.record_next(count as u64);
             self.jitter.record_equal(count as u64);
+            self.delay.record_equal(count as u64);
             rest = &after[count * datagram_bytes..];
         }
+    }
+
+    /// Notes that the arrivals from here on are not to be compared with those before: the clock that
+    /// tells them was set.
+    pub const fn handle_clock_step(&mut self) {
+        self.delay.skip_difference();
+    }
+
+    /// Notes what the system says at `now`; the first time before there is data.
+    pub fn handle_host(&mut self, now: Instant, view: HostView) {
+        self.leave_omit(now);
+        self.host.record(now, view);
     }
 
     /// How many after the one just handled are the next in number, and differ in nothing else.
@@ -128,6 +150,7 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             lost: self.tracker.lost(),
             out_of_order: self.tracker.out_of_order(),
             duplicates: self.tracker.duplicates(),
+            too_late: self.tracker.too_late(),
             jitter_ns: self.jitter.nanos(),
         }
     }
@@ -135,6 +158,20 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
     /// What has arrived, for the session; the kernel's view is for the adapter to add.
     pub fn sample(&self) -> Sample {
         Sample { tally: self.tally(), omitted: self.omitted, arrived: self.arrived, tcp: None }
+    }
+
+    /// What is known beyond the tally, the omitted start left out.
+    pub fn detail(&self) -> FlowDetail<B> {
+        let flow = if self.datagrams > 0 {
+            Seen::Received {
+                delay: self.delay.clone(),
+                reordering: self.tracker.reordering(),
+                loss_bursts: self.tracker.loss_bursts(),
+            }
+        } else {
+            Seen::Bytes
+        };
+        FlowDetail { host: self.host.clone(), flow, is_measured: self.omit_until.is_none() }
     }
 
     /// How much of `bytes` still falls within the limit, which does not count the omitted start.
@@ -156,6 +193,9 @@ impl<const WORDS: usize> ReceiveFlow<WORDS> {
             self.omit_until = None;
             self.omitted = Some(self.tally());
             self.jitter = Jitter::default();
+            self.delay = DelayMeter::default();
+            self.tracker.restart();
+            self.host.restart();
         }
     }
 }
@@ -170,9 +210,10 @@ mod tests {
     use super::*;
     use crate::protocol::cookie::Cookie;
     use crate::protocol::greeting::NamedGreeting;
+    use crate::stats::BUCKETS;
     use crate::test::{Protocol, Role, StreamId};
 
-    fn flow(omit_until: Option<Instant>) -> ReceiveFlow<1> {
+    fn flow(omit_until: Option<Instant>) -> ReceiveFlow<1, BUCKETS> {
         ReceiveFlow::new(&plan(omit_until))
     }
 
@@ -193,7 +234,7 @@ mod tests {
         }
     }
 
-    fn arrive(flow: &mut ReceiveFlow<1>, at_us: u64, sent_us: u64, sequence: u64) {
+    fn arrive(flow: &mut ReceiveFlow<1, BUCKETS>, at_us: u64, sent_us: u64, sequence: u64) {
         let mut datagram = [0; 100];
         Header { sent_us, sequence }.write(&mut datagram, false);
         flow.handle_datagram(Instant::from_nanos(at_us * 1000), &datagram, datagram.len());
@@ -214,7 +255,7 @@ mod tests {
         let at_ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut plan = plan(Some(at_ms(10)));
         plan.limit_bytes = Some(1000);
-        let mut flow = ReceiveFlow::<1>::new(&plan);
+        let mut flow = ReceiveFlow::<1, BUCKETS>::new(&plan);
         flow.handle_bytes(at_ms(9), 5000);
         assert!(!flow.is_done());
         flow.handle_bytes(at_ms(10), 700);
@@ -231,7 +272,7 @@ mod tests {
     fn a_share_is_noticed_and_no_end() {
         let mut plan = plan(Some(Instant::from_nanos(10)));
         plan.share_bytes = Some(1000);
-        let mut flow = ReceiveFlow::<1>::new(&plan);
+        let mut flow = ReceiveFlow::<1, BUCKETS>::new(&plan);
         flow.handle_bytes(Instant::ZERO, 999);
         assert!(!flow.has_share());
         assert_eq!(flow.handle_bytes(Instant::ZERO, 7), 7);
@@ -242,7 +283,7 @@ mod tests {
     fn datagrams_beyond_the_limit_are_not_counted() {
         let mut plan = plan(None);
         plan.limit_bytes = Some(200);
-        let mut flow = ReceiveFlow::<1>::new(&plan);
+        let mut flow = ReceiveFlow::<1, BUCKETS>::new(&plan);
         for sequence in [1, 2, 5] {
             arrive(&mut flow, 10 * sequence, 0, sequence);
         }
@@ -290,7 +331,7 @@ mod tests {
                 limit_bytes: limit,
                 ..plan(Some(Instant::from_nanos(15_000)))
             };
-            let (mut at_once, mut each) = (ReceiveFlow::<1>::new(&plan), ReceiveFlow::<1>::new(&plan));
+            let (mut at_once, mut each) = (ReceiveFlow::<1, BUCKETS>::new(&plan), ReceiveFlow::<1, BUCKETS>::new(&plan));
             let mut sequence = 0_u64;
             for (round, (kind, value, count)) in (1..).zip(parts) {
                 // Mostly where the last row ended; else somewhere near, or anywhere.
@@ -314,6 +355,7 @@ mod tests {
                 at_once.handle_row(now, &row, 30);
                 row.chunks(30).for_each(|datagram| each.handle_datagram(now, datagram, datagram.len()));
                 prop_assert_eq!(at_once.sample(), each.sample());
+                prop_assert_eq!(at_once.detail().whole(), each.detail().whole());
             }
         }
     }

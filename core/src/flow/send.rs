@@ -3,7 +3,9 @@
 
 use super::{Pacer, StreamPlan};
 use crate::protocol::datagram::Header;
-use crate::stats::{Sample, Tally};
+use crate::stats::detail::{FlowDetail, Seen};
+use crate::stats::host::{HostAccount, HostView};
+use crate::stats::{Histogram, Sample, Tally};
 use crate::test::Protocol;
 use crate::time::Instant;
 
@@ -26,9 +28,9 @@ pub enum Step {
     Done,
 }
 
-/// One sending stream.
+/// One sending stream, with `B` buckets for each kind of percentiles; none where memory is dear.
 #[derive(Debug, Clone)]
-pub struct SendFlow {
+pub struct SendFlow<const B: usize> {
     protocol: Protocol,
     block_bytes: u64,
     counters_64bit: bool,
@@ -39,9 +41,14 @@ pub struct SendFlow {
     is_exhausted: bool,
     tally: Tally,
     omitted: Option<Tally>,
+    /// When the last datagrams left.
+    departed: Option<Instant>,
+    gaps: Histogram<B>,
+    refusals: u64,
+    host: HostAccount<B>,
 }
 
-impl SendFlow {
+impl<const B: usize> SendFlow<B> {
     /// A sender that begins at `now`.
     pub fn new(now: Instant, plan: &StreamPlan) -> Self {
         let block_bytes = u64::from(plan.block_bytes.max(1));
@@ -57,6 +64,10 @@ impl SendFlow {
             is_exhausted: false,
             tally: Tally::default(),
             omitted: None,
+            departed: None,
+            gaps: Histogram::new(),
+            refusals: 0,
+            host: HostAccount::default(),
         }
     }
 
@@ -88,11 +99,28 @@ impl SendFlow {
     /// Notes that the network took `count` more datagrams, in the order of their numbers.
     pub fn handle_datagrams_sent(&mut self, now: Instant, count: u64) {
         self.leave_omit(now);
+        if count > 0 {
+            if let Some(departed) = self.departed.replace(now) {
+                self.gaps.record(now.nanos_since(departed), 1);
+                self.gaps.record(0, count - 1);
+            }
+        }
         let bytes = count * self.block_bytes;
         self.tally.bytes += bytes;
         self.tally.blocks += count;
         self.tally.packets += count;
         self.advance(now, bytes);
+    }
+
+    /// Notes that this host refused datagrams for want of buffers; they are still to be sent.
+    pub const fn handle_refusal(&mut self) {
+        self.refusals += 1;
+    }
+
+    /// Notes what the system says at `now`; the first time before there is data.
+    pub fn handle_host(&mut self, now: Instant, view: HostView) {
+        self.leave_omit(now);
+        self.host.record(now, view);
     }
 
     /// Notes that what is sent comes from somewhere that has no more of it.
@@ -118,6 +146,15 @@ impl SendFlow {
         Sample { tally: self.tally, omitted: self.omitted, arrived: None, tcp: None }
     }
 
+    /// What is known beyond the tally, the omitted start left out.
+    pub fn detail(&self) -> FlowDetail<B> {
+        let flow = match self.protocol {
+            Protocol::Udp => Seen::Sent { gaps: self.gaps.clone(), refusals: self.refusals },
+            Protocol::Tcp | Protocol::Sctp => Seen::Bytes,
+        };
+        FlowDetail { host: self.host.clone(), flow, is_measured: self.omit_until.is_none() }
+    }
+
     fn advance(&mut self, now: Instant, bytes: u64) {
         if let Some(pacer) = &mut self.pacer {
             pacer.handle_sent(now, bytes);
@@ -134,6 +171,8 @@ impl SendFlow {
         if self.omit_until.is_some_and(|until| now >= until) {
             self.omit_until = None;
             self.omitted = Some(self.tally);
+            (self.gaps, self.refusals) = (Histogram::new(), 0);
+            self.host.restart();
         }
     }
 
@@ -150,6 +189,8 @@ mod tests {
     use super::*;
     use crate::test::{Role, StreamId};
     use crate::units::BitsPerSec;
+
+    type Flow = SendFlow<0>;
 
     fn plan(protocol: Protocol) -> StreamPlan {
         StreamPlan {
@@ -172,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_limit_ends_exactly() {
-        let mut flow = SendFlow::new(
+        let mut flow = Flow::new(
             Instant::ZERO,
             &StreamPlan { limit_bytes: Some(2500), ..plan(Protocol::Tcp) },
         );
@@ -191,7 +232,7 @@ mod tests {
             omit_until: Some(AT_MS(10)),
             ..plan(Protocol::Tcp)
         };
-        let mut flow = SendFlow::new(Instant::ZERO, &plan);
+        let mut flow = Flow::new(Instant::ZERO, &plan);
         flow.handle_sent(AT_MS(9), 50_000);
         assert_eq!(flow.poll_step(AT_MS(10)), Step::Send { bytes: 1000 });
         flow.handle_sent(AT_MS(10), 1000);
@@ -210,7 +251,7 @@ mod tests {
                 omit_until,
                 ..plan(protocol)
             };
-            let mut flow = SendFlow::new(Instant::ZERO, &plan);
+            let mut flow = Flow::new(Instant::ZERO, &plan);
             assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes: 3000 });
             flow.handle_sent(Instant::ZERO, 2000);
             assert_eq!(flow.poll_step(AT_MS(9)), Step::Send { bytes: 1000 });
@@ -228,7 +269,7 @@ mod tests {
                 burst: Some(burst),
                 ..plan(Protocol::Udp)
             };
-            let mut flow = SendFlow::new(Instant::ZERO, &plan);
+            let mut flow = Flow::new(Instant::ZERO, &plan);
             let bytes = u64::from(burst) * 1000;
             assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes });
             flow.handle_datagrams_sent(Instant::ZERO, u64::from(burst));
@@ -240,7 +281,7 @@ mod tests {
     #[test]
     fn a_partial_write_is_finished_before_the_schedule_is_asked_again() {
         let plan = StreamPlan { bitrate: Some(BitsPerSec(1_000_000)), ..plan(Protocol::Tcp) };
-        let mut flow = SendFlow::new(Instant::ZERO, &plan);
+        let mut flow = Flow::new(Instant::ZERO, &plan);
         flow.poll_step(Instant::ZERO);
         flow.handle_sent(Instant::ZERO, 300);
         assert_eq!(flow.poll_step(Instant::ZERO), Step::Send { bytes: 700 });
@@ -249,7 +290,7 @@ mod tests {
     #[test]
     fn the_end_of_the_source_is_the_end_even_in_the_omitted_start() {
         let plan = StreamPlan { omit_until: Some(AT_MS(10)), ..plan(Protocol::Tcp) };
-        let mut flow = SendFlow::new(Instant::ZERO, &plan);
+        let mut flow = Flow::new(Instant::ZERO, &plan);
         flow.handle_sent(AT_MS(1), 700);
         flow.handle_source_end();
         assert_eq!(flow.poll_step(AT_MS(1)), Step::Done);
@@ -258,8 +299,8 @@ mod tests {
 
     #[test]
     fn numbers_are_used_only_once_they_are_reported() {
-        let mut flow = SendFlow::new(Instant::ZERO, &plan(Protocol::Udp));
-        let sequence = |flow: &SendFlow, ahead| {
+        let mut flow = Flow::new(Instant::ZERO, &plan(Protocol::Udp));
+        let sequence = |flow: &Flow, ahead| {
             let mut datagram = [0; 16];
             flow.write_header(Instant::ZERO, ahead, &mut datagram);
             Header::read(&datagram, false).expect("long enough").sequence

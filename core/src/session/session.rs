@@ -12,6 +12,7 @@ use crate::protocol::code::ControlCode;
 use crate::protocol::extension::{Features, Offer};
 use crate::protocol::json::DocumentError;
 use crate::protocol::results::OutputKind;
+use crate::report::StreamDetail;
 use crate::stats::{Accounts, CpuTimes, Sample};
 use crate::test::{StreamId, TestSettings};
 use crate::time::Instant;
@@ -139,6 +140,12 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
     /// peer. In time before [`Event::Measured`] is answered.
     pub fn handle_batch_jitter(&mut self) {
         self.shared.jitter_of_batches = true;
+    }
+
+    /// Notes what this end knows of the stream at this place beyond its counts, for the results of a linerate
+    /// peer. In time before [`Event::Measured`] is answered.
+    pub fn handle_detail(&mut self, index: usize, detail: StreamDetail) {
+        self.shared.accounts.set_detail(index, detail);
     }
 
     /// Server: ends the test for what only its adapter can see, such as what all tests take

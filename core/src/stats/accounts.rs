@@ -5,7 +5,7 @@ use heapless::{String, Vec};
 
 use super::{CpuMeter, CpuTimes, Sample, StreamAccount, StreamState};
 use crate::protocol::results::{ReceivedResults, ResultsStream};
-use crate::report::{CpuUse, Span, StreamInterval, StreamSummary};
+use crate::report::{CpuUse, Span, StreamDetail, StreamInterval, StreamSummary};
 use crate::test::{End, Role, StreamId, TestSettings};
 use crate::time::Instant;
 
@@ -71,6 +71,22 @@ impl<const N: usize> Accounts<N> {
     /// One stream's totals so far, the omitted start left out.
     pub fn summary(&self, index: usize) -> Option<StreamSummary> {
         Some(self.streams.get(index)?.summary(self.duration_ns))
+    }
+
+    /// What this end knows of a stream beyond its totals, once the test is measured.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn detail(&self, index: usize) -> StreamDetail {
+        self.streams[index].detail
+    }
+
+    /// What the other end knows of it, once its results are here and if they say it.
+    ///
+    /// # Panics
+    /// If there is no such stream.
+    pub fn remote_detail(&self, index: usize) -> Option<StreamDetail> {
+        self.streams[index].remote_detail
     }
 
     /// Length of the measured part so far, up to the last sample, nanoseconds.
@@ -152,6 +168,12 @@ impl<const N: usize> Accounts<N> {
 
     pub(crate) fn finish_cpu(&mut self, now: Instant, cpu: CpuTimes) {
         self.cpu = self.cpu_meter.usage(now, cpu);
+    }
+
+    pub(crate) fn set_detail(&mut self, index: usize, detail: StreamDetail) {
+        if let Some(stream) = self.streams.get_mut(index) {
+            stream.detail = detail;
+        }
     }
 
     pub(crate) fn set_state(&mut self, id: StreamId, state: StreamState) {

@@ -4,6 +4,10 @@
 
 mod accounts;
 mod cpu;
+mod delay;
+pub(crate) mod detail;
+mod histogram;
+pub(crate) mod host;
 mod jitter;
 mod sequence;
 mod stream;
@@ -11,6 +15,10 @@ mod tally;
 
 pub use accounts::{Accounts, Remote};
 pub use cpu::CpuMeter;
+pub use delay::DelayMeter;
+pub use detail::{DetailMeter, FlowDetail};
+pub use histogram::{BUCKETS, Histogram};
+pub use host::{HostView, TcpView};
 pub use jitter::Jitter;
 pub use sequence::{Arrival, SequenceTracker};
 pub use stream::{StreamAccount, StreamState};

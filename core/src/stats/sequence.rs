@@ -1,5 +1,8 @@
 //! Which datagrams of a stream are missing, late or doubled, told exactly within a window of recent
-//! sequence numbers. iperf3 keeps only the highest number, so a duplicate hides a loss there.
+//! sequence numbers, how late the late ones were, and in how long rows the missing ones are missing.
+//! iperf3 keeps only the highest number, so a duplicate hides a loss there.
+
+use crate::report::{LossBursts, Reordering};
 
 /// What one datagram's sequence number says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,29 +14,45 @@ pub enum Arrival {
     Gap(u64),
     /// One that was counted as missing.
     Late,
-    /// One that had been here before, or so old that the window cannot tell.
+    /// One that had been here before.
     Duplicate,
+    /// One so old that nothing is known of it any more: it repairs no loss.
+    TooLate,
     /// Zero is no sequence number.
     Invalid,
 }
 
-/// The highest number seen and a bitmap of the `64 * WORDS` numbers up to it.
+/// The highest number seen and a bitmap of numbers up to it, 64 a word: those of the word that the
+/// highest lies in, and of the `WORDS - 1` before it.
 #[derive(Debug, Clone)]
 pub struct SequenceTracker<const WORDS: usize> {
     highest: u64,
     lost: u64,
     out_of_order: u64,
     duplicates: u64,
+    too_late: u64,
+    extent: Reordering,
+    bursts: Bursts,
+    /// A word's bits beyond the highest number are zero.
     seen: [u64; WORDS],
 }
 
 impl<const WORDS: usize> SequenceTracker<WORDS> {
-    /// How far back a late datagram is told from a duplicate.
-    pub const WINDOW: u64 = 64 * WORDS as u64;
+    /// How far back a late datagram is told from a duplicate at least.
+    pub const WINDOW: u64 = 64 * (WORDS as u64).saturating_sub(1);
 
     /// A tracker that has seen nothing.
     pub const fn new() -> Self {
-        Self { highest: 0, lost: 0, out_of_order: 0, duplicates: 0, seen: [0; WORDS] }
+        Self {
+            highest: 0,
+            lost: 0,
+            out_of_order: 0,
+            duplicates: 0,
+            too_late: 0,
+            extent: Reordering { count: 0, extent_sum: 0, max_extent: 0 },
+            bursts: Bursts { from: 1, open: 0, count: 0, longest: 0 },
+            seen: [0; WORDS],
+        }
     }
 
     /// Notes a datagram and says what its number means.
@@ -44,13 +63,21 @@ impl<const WORDS: usize> SequenceTracker<WORDS> {
         if sequence > self.highest {
             return self.advance(sequence);
         }
-        if self.highest - sequence >= Self::WINDOW || self.has_seen(sequence) {
+        if self.highest / 64 - sequence / 64 >= WORDS as u64 {
+            self.too_late += 1;
+            return Arrival::TooLate;
+        }
+        if self.has_seen(sequence) {
             self.duplicates += 1;
             return Arrival::Duplicate;
         }
         self.mark(sequence);
         self.out_of_order += 1;
         self.lost -= 1;
+        let extent = self.seen_above(sequence);
+        self.extent.count += 1;
+        self.extent.extent_sum = self.extent.extent_sum.saturating_add(extent);
+        self.extent.max_extent = self.extent.max_extent.max(extent);
         Arrival::Late
     }
 
@@ -58,7 +85,11 @@ impl<const WORDS: usize> SequenceTracker<WORDS> {
     pub fn record_next(&mut self, count: u64) {
         let mut left = count;
         while left > 0 {
-            let (word, bit) = Self::place(self.highest + 1);
+            let next = self.highest + 1;
+            if next.is_multiple_of(64) {
+                self.enter(next / 64);
+            }
+            let (word, bit) = Self::place(next);
             let room = u64::from(bit.leading_zeros()) + 1;
             let part = left.min(room);
             // As many ones from the bit on as there are numbers in this word.
@@ -77,7 +108,7 @@ impl<const WORDS: usize> SequenceTracker<WORDS> {
         if ahead < 0 && full > self.highest { u64::from(low) } else { full }
     }
 
-    /// Highest number seen; zero before the first.
+    /// The highest number seen.
     pub const fn highest(&self) -> u64 {
         self.highest
     }
@@ -97,20 +128,69 @@ impl<const WORDS: usize> SequenceTracker<WORDS> {
         self.duplicates
     }
 
+    /// Datagrams so old that they may have been missing or not.
+    pub const fn too_late(&self) -> u64 {
+        self.too_late
+    }
+
+    /// How late those out of order were since the last [`restart`](Self::restart).
+    pub fn reordering(&self) -> Reordering {
+        self.extent
+    }
+
+    /// The rows of missing numbers since the last [`restart`](Self::restart), as it looks now.
+    pub fn loss_bursts(&self) -> LossBursts {
+        let mut bursts = self.bursts;
+        let last = self.highest / 64;
+        for number in (last + 1).saturating_sub(WORDS as u64)..=last {
+            let part = if number == last { self.highest % 64 + 1 } else { 64 };
+            if WORDS > 0 {
+                bursts.judge(number, self.seen[(number % WORDS as u64) as usize], part as u32);
+            }
+        }
+        LossBursts { count: bursts.count, longest: bursts.longest }
+    }
+
+    /// Extents and rows of missing numbers are counted anew, from the next number on.
+    pub fn restart(&mut self) {
+        self.extent = Reordering::default();
+        self.bursts =
+            Bursts { from: self.highest.saturating_add(1), open: 0, count: 0, longest: 0 };
+    }
+
     fn advance(&mut self, sequence: u64) -> Arrival {
         let missing = sequence - self.highest - 1;
-        if missing >= Self::WINDOW {
-            self.seen = [0; WORDS];
-        } else {
-            for skipped in self.highest + 1..sequence {
-                let (word, bit) = Self::place(skipped);
-                self.seen[word] &= !bit;
+        let (from, to) = (self.highest / 64, sequence / 64);
+        if to != from {
+            let entered = (to - from).min(WORDS as u64);
+            for number in from + 1..=from + entered {
+                self.enter(number);
             }
+            // What lies between all that was kept and all that is kept now.
+            self.bursts.miss(from + 1, (to - from - entered).saturating_mul(64));
         }
         self.mark(sequence);
         self.highest = sequence;
         self.lost = self.lost.saturating_add(missing);
         if missing == 0 { Arrival::InOrder } else { Arrival::Gap(missing) }
+    }
+
+    /// Makes room for the word of this number; what was in its place is too old to be repaired.
+    fn enter(&mut self, number: u64) {
+        let slot = (number % WORDS as u64) as usize;
+        if let Some(old) = number.checked_sub(WORDS as u64) {
+            self.bursts.judge(old, self.seen[slot], 64);
+        }
+        self.seen[slot] = 0;
+    }
+
+    /// How many with higher numbers have been seen.
+    fn seen_above(&self, sequence: u64) -> u64 {
+        let (word, bit) = Self::place(sequence);
+        let in_word = (self.seen[word] & !(bit | (bit - 1))).count_ones();
+        let later = sequence / 64 + 1..=self.highest / 64;
+        let in_later = later.map(|number| self.seen[(number % WORDS as u64) as usize].count_ones());
+        u64::from(in_word) + in_later.map(u64::from).sum::<u64>()
     }
 
     fn has_seen(&self, sequence: u64) -> bool {
@@ -124,14 +204,74 @@ impl<const WORDS: usize> SequenceTracker<WORDS> {
     }
 
     const fn place(sequence: u64) -> (usize, u64) {
-        let slot = sequence % Self::WINDOW;
-        ((slot / 64) as usize, 1 << (slot % 64))
+        ((sequence / 64 % WORDS as u64) as usize, 1 << (sequence % 64))
     }
 }
 
 impl<const WORDS: usize> Default for SequenceTracker<WORDS> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Rows of missing numbers, found where they are too old to be repaired.
+#[derive(Debug, Clone, Copy)]
+struct Bursts {
+    /// Earlier numbers are not judged.
+    from: u64,
+    /// Missing ones at the end of what was judged.
+    open: u64,
+    count: u64,
+    longest: u64,
+}
+
+impl Bursts {
+    /// Judges the first `part` numbers of a word.
+    fn judge(&mut self, number: u64, seen: u64, part: u32) {
+        if seen == u64::MAX && part == 64 {
+            self.close();
+            return;
+        }
+        let first = number.saturating_mul(64);
+        let mut left = part;
+        let mut seen = seen;
+        if let Some(skipped @ 1..) = self.from.checked_sub(first) {
+            let skipped = skipped.min(u64::from(part)) as u32;
+            left -= skipped;
+            if left == 0 {
+                return;
+            }
+            seen >>= skipped;
+        }
+        while left > 0 {
+            let missing = seen.trailing_zeros().min(left);
+            self.open += u64::from(missing);
+            left -= missing;
+            if left == 0 {
+                return;
+            }
+            seen >>= missing;
+            self.close();
+            let there = seen.trailing_ones().min(left);
+            left -= there;
+            if left > 0 {
+                seen >>= there;
+            }
+        }
+    }
+
+    /// Notes that `count` numbers of words from `number` on are missing.
+    fn miss(&mut self, number: u64, count: u64) {
+        let skipped = self.from.saturating_sub(number.saturating_mul(64));
+        self.open = self.open.saturating_add(count.saturating_sub(skipped));
+    }
+
+    fn close(&mut self) {
+        if self.open > 0 {
+            self.longest = self.longest.max(self.open);
+            self.count += 1;
+            self.open = 0;
+        }
     }
 }
 
@@ -171,11 +311,43 @@ mod tests {
 
     #[test]
     fn older_than_the_window_is_not_taken_for_a_repair() {
-        // The window of one word reaches 64 back: 36 is the oldest that can be told from 99.
+        // The only word holds 64 to 127.
         let mut tracker = tracked(&[99]);
-        assert_eq!(tracker.record(35), Arrival::Duplicate);
-        assert_eq!(tracker.record(36), Arrival::Late);
-        assert_eq!(tracker.lost(), 97);
+        assert_eq!(tracker.record(63), Arrival::TooLate);
+        assert_eq!(tracker.record(64), Arrival::Late);
+        assert_eq!((tracker.lost(), tracker.too_late(), tracker.duplicates()), (97, 1, 0));
+    }
+
+    #[test]
+    fn extents_count_what_came_before() {
+        // 2 comes after 3 and 5; 4 after 5 and 70.
+        let mut tracker = SequenceTracker::<2>::new();
+        for sequence in [1, 3, 5, 2, 70, 4] {
+            tracker.record(sequence);
+        }
+        let told = Reordering { count: 2, extent_sum: 4, max_extent: 2 };
+        assert_eq!(tracker.reordering(), told);
+        tracker.restart();
+        assert_eq!(tracker.reordering(), Reordering::default());
+    }
+
+    #[test]
+    fn rows_of_losses_are_told_across_words_and_beyond_the_window() {
+        for (sequences, count, longest) in [
+            (&[1_u64, 2, 3][..], 0, 0),
+            (&[3], 1, 2),
+            (&[1, 3, 6, 7, 8, 10], 3, 2),
+            (&[60, 70], 2, 59),
+            (&[1, 64, 129], 2, 64),
+            (&[1, 1_000_000, 1_000_002], 2, 999_998),
+            (&[1, 5, 4, 3, 2], 0, 0),
+        ] {
+            assert_eq!(tracked(sequences).loss_bursts(), LossBursts { count, longest });
+        }
+        let mut tracker = tracked(&[1, 10]);
+        tracker.restart();
+        tracker.record(13);
+        assert_eq!(tracker.loss_bursts(), LossBursts { count: 1, longest: 2 });
     }
 
     #[test]
@@ -189,6 +361,17 @@ mod tests {
         assert_eq!(tracker.unwrap(u32::MAX), u64::from(u32::MAX), "late, from before the wrap");
     }
 
+    /// For each late one, how many with higher numbers came before it.
+    fn extent_sum(sequences: &[u64]) -> u64 {
+        let mut seen = HashSet::new();
+        let late = sequences.iter().map(|&sequence| {
+            let is_new = seen.insert(sequence);
+            let above = seen.iter().filter(|&&other| other > sequence).count() as u64;
+            if is_new { above } else { 0 }
+        });
+        late.sum()
+    }
+
     proptest! {
         #[test]
         fn counts_equal_a_set_of_numbers(sequences in prop::collection::vec(1u64..60, 0..200)) {
@@ -198,6 +381,7 @@ mod tests {
             prop_assert_eq!(tracker.highest(), highest);
             prop_assert_eq!(tracker.lost(), highest - seen.len() as u64);
             prop_assert_eq!(tracker.duplicates(), (sequences.len() - seen.len()) as u64);
+            prop_assert_eq!(tracker.reordering().extent_sum, extent_sum(&sequences));
         }
 
         #[test]
@@ -212,9 +396,33 @@ mod tests {
         }
 
         #[test]
+        fn rows_of_losses_equal_a_set_of_numbers(
+            steps in prop::collection::vec((0u64..3, 1u64..90), 1..60),
+        ) {
+            // Repairs come at once or not at all, so that none is beyond the window.
+            let (mut tracker, mut seen) = (SequenceTracker::<2>::new(), HashSet::new());
+            let mut highest = 0;
+            for (back, ahead) in steps {
+                highest += ahead;
+                for sequence in [highest, highest.saturating_sub(back).max(1)] {
+                    tracker.record(sequence);
+                    seen.insert(sequence);
+                }
+            }
+            let (mut count, mut longest, mut open) = (0, 0, 0);
+            for sequence in 1..=highest {
+                open = if seen.contains(&sequence) { 0 } else { open + 1 };
+                count += u64::from(open == 1);
+                longest = longest.max(open);
+            }
+            prop_assert_eq!(tracker.loss_bursts(), LossBursts { count, longest });
+        }
+
+        #[test]
         fn any_numbers_are_survived(sequences in prop::collection::vec(any::<u64>(), 0..50)) {
             let tracker = tracked(&sequences);
             prop_assert!(tracker.lost() <= tracker.highest());
+            prop_assert!(tracker.loss_bursts().longest <= tracker.highest());
         }
     }
 }

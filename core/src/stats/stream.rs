@@ -3,7 +3,9 @@
 
 use super::{Sample, Tally, TcpStats};
 use crate::protocol::results::ResultsStream;
-use crate::report::{Datagrams, SideSummary, Span, StreamInterval, StreamSummary, TcpSummary};
+use crate::report::{
+    Datagrams, SideSummary, Span, StreamDetail, StreamInterval, StreamSummary, TcpSummary,
+};
 use crate::test::{Role, StreamId};
 
 /// Whether a stream still moves data.
@@ -36,6 +38,8 @@ pub struct StreamAccount {
     omit_is_exact: bool,
     extremes: TcpExtremes,
     remote: Option<SideSummary>,
+    pub(super) detail: StreamDetail,
+    pub(super) remote_detail: Option<StreamDetail>,
 }
 
 impl StreamAccount {
@@ -51,6 +55,8 @@ impl StreamAccount {
             omit_is_exact: false,
             extremes: TcpExtremes::default(),
             remote: None,
+            detail: StreamDetail::default(),
+            remote_detail: None,
         }
     }
 
@@ -173,6 +179,7 @@ impl StreamAccount {
                 lost: if receives { lost } else { Some(0) },
                 out_of_order: peer.out_of_order.filter(|_| receives),
                 duplicates: None,
+                too_late: None,
                 jitter_ns: if receives { peer.jitter_ns } else { 0 },
             },
             retransmits: if receives { None } else { peer.retransmits },
@@ -203,6 +210,7 @@ impl StreamAccount {
             lost: Some(if receives { grown(last.lost, since.lost) } else { 0 }),
             out_of_order: receives.then(|| grown(last.out_of_order, since.out_of_order)),
             duplicates: receives.then(|| grown(last.duplicates, since.duplicates)),
+            too_late: receives.then(|| grown(last.too_late, since.too_late)),
             jitter_ns: last.jitter_ns,
         }
     }

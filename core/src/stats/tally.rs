@@ -19,6 +19,8 @@ pub struct Tally {
     pub out_of_order: u64,
     /// Datagrams that came more than once.
     pub duplicates: u64,
+    /// Datagrams so old that they may have been counted as missing or not.
+    pub too_late: u64,
     /// Jitter as iperf3 smooths it, nanoseconds, at this moment.
     pub jitter_ns: u64,
 }

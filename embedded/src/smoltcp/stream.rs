@@ -32,13 +32,14 @@ pub(super) enum Flow {
     /// Nothing: the test's clock does not run.
     Idle,
     /// This end sends.
-    Send(SendFlow),
+    Send(Sender),
     /// This end receives.
     Receive(Receiver),
 }
 
-/// Tells late datagrams from duplicates within 512 numbers.
-pub(super) type Receiver = ReceiveFlow<8>;
+/// Tells late datagrams from duplicates within 448 numbers, and has no percentiles.
+pub(super) type Receiver = ReceiveFlow<8, 0>;
+pub(super) type Sender = SendFlow<0>;
 
 /// What a turn at a stream came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,7 +57,7 @@ impl Stream {
 
     pub(super) fn start(&mut self, now: Instant, plan: &StreamPlan) {
         self.flow = match plan.role {
-            Role::Sender => Flow::Send(SendFlow::new(now, plan)),
+            Role::Sender => Flow::Send(Sender::new(now, plan)),
             Role::Receiver => Flow::Receive(Receiver::new(plan)),
         };
     }

@@ -1,12 +1,12 @@
 //! Data of TCP streams: as much as the socket's buffer takes or holds, and no more, so that a turn is
 //! as long as a buffer.
 
-use linerate_core::flow::{SendFlow, Step};
+use linerate_core::flow::Step;
 use linerate_core::session::StreamEvent;
 use linerate_core::time::Instant;
 use smoltcp::socket::tcp::Socket;
 
-use super::stream::{Flow, Receiver, Turn};
+use super::stream::{Flow, Receiver, Sender, Turn};
 
 /// Moves what can be moved now.
 pub(super) fn turn(now: Instant, socket: &mut Socket<'_>, flow: &mut Flow) -> Turn {
@@ -26,7 +26,7 @@ pub(super) fn receive(now: Instant, socket: &mut Socket<'_>, flow: &mut Receiver
     Turn { event: (!socket.may_recv()).then_some(StreamEvent::Closed), wait_until: None }
 }
 
-fn send(now: Instant, socket: &mut Socket<'_>, flow: &mut SendFlow) -> Turn {
+fn send(now: Instant, socket: &mut Socket<'_>, flow: &mut Sender) -> Turn {
     loop {
         let most = match flow.poll_step(now) {
             Step::Send { bytes } => usize::try_from(bytes).unwrap_or(usize::MAX),

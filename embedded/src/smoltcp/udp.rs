@@ -1,14 +1,14 @@
 //! Datagrams. One port serves all streams, which are told apart by the client's address; so what
 //! arrives is sorted, and what is sent goes out by the same port.
 
-use linerate_core::flow::{SendFlow, Step};
+use linerate_core::flow::Step;
 use linerate_core::protocol::greeting;
 use linerate_core::session::StreamEvent;
 use linerate_core::time::Instant;
 use smoltcp::socket::udp::{SendError, Socket, UdpMetadata};
 use smoltcp::wire::{IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpAddress, UDP_HEADER_LEN};
 
-use super::stream::{Flow, Link, Stream, Turn};
+use super::stream::{Flow, Link, Sender, Stream, Turn};
 
 /// Counts what has arrived for the streams, up to a greeting from `awaited` that is none of theirs;
 /// everything else is dropped.
@@ -45,7 +45,7 @@ pub(super) fn send(
     socket: &mut Socket<'_>,
     to: UdpMetadata,
     datagram_bytes: usize,
-    flow: &mut SendFlow,
+    flow: &mut Sender,
 ) -> Turn {
     loop {
         match flow.poll_step(now) {

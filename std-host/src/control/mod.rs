@@ -13,7 +13,7 @@ use linerate_core::report::Span;
 use linerate_core::session::{
     Action, Command, Denial, Ending, Event, Exchange, Phase, Session, SessionError, StreamEvent,
 };
-use linerate_core::stats::{CpuTimes, Sample};
+use linerate_core::stats::{BUCKETS, CpuTimes, FlowDetail, Sample};
 use linerate_core::test::{End, MAX_PARALLEL, StreamId};
 use linerate_core::time::Instant;
 use tokio::net::TcpStream;
@@ -141,6 +141,7 @@ pub(crate) struct Driver<'a, B: Backend> {
     stream_news_sender: mpsc::UnboundedSender<News>,
     sockets: Vec<DataSocket>,
     streams: Option<Streams>,
+    last_details: Vec<Option<Box<FlowDetail<BUCKETS>>>>,
     samples: VecDeque<(Instant, Vec<Sample>, CpuTimes)>,
     records: Records,
     observer: &'a mut dyn Observer,
@@ -179,6 +180,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             stream_news_sender,
             sockets: Vec::new(),
             streams: None,
+            last_details: Vec::new(),
             samples: VecDeque::new(),
             records,
             observer,
@@ -265,6 +267,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 if let Some(streams) = &mut self.streams {
                     streams.stop().await;
                     self.records.engines = streams.engines();
+                    self.last_details = streams.details();
                 }
             }
             Action::CloseStreams => {
@@ -337,6 +340,11 @@ impl<'a, B: Backend> Driver<'a, B> {
             Event::OmitEnded => self.tell(Progress::OmitEnded),
             Event::Measured => {
                 self.session.handle_concurrent_tests(self.backend.concurrent_tests_in_all());
+                for (index, detail) in self.details().into_iter().enumerate() {
+                    if let Some(detail) = detail {
+                        self.session.handle_detail(index, detail.whole());
+                    }
+                }
                 if self.records.engines.iter().any(Engine::has_batch_jitter) {
                     self.session.handle_batch_jitter();
                 }
@@ -348,9 +356,15 @@ impl<'a, B: Backend> Driver<'a, B> {
         }
     }
 
+    /// What the streams know, or knew when they were closed.
+    fn details(&self) -> Vec<Option<Box<FlowDetail<BUCKETS>>>> {
+        self.streams.as_ref().map_or_else(|| self.last_details.clone(), Streams::details)
+    }
+
     fn on_interval(&mut self, span: Span, omitted: bool) {
         let concurrent = self.backend.concurrent_tests();
-        let interval = self.records.interval(&self.session, span, omitted, concurrent);
+        let details = self.details();
+        let interval = self.records.interval(details, &self.session, span, omitted, concurrent);
         self.tell(Progress::Interval(interval));
     }
 

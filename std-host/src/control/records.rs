@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use linerate_core::report::Span;
 use linerate_core::session::{Exchange, Session};
+use linerate_core::stats::{BUCKETS, DetailMeter, FlowDetail};
 use linerate_core::test::{End, Protocol, Role, StreamId};
 
 use super::MAX_STREAMS;
 use crate::error::{Error, words};
 use crate::report::{
-    Connection, Engine, Interval, ServerOutput, SocketBuffers, StreamStart, TestEnd, TestStart,
-    Warning,
+    Connection, Engine, Interval, ServerOutput, SocketBuffers, StreamDetail, StreamDetails,
+    StreamStart, TestEnd, TestStart, Warning,
 };
 use crate::stream::{DataFile, DataSocket};
 
@@ -25,6 +26,7 @@ pub(crate) struct Records {
     pub(super) file: Option<DataFile>,
     interval: Option<Duration>,
     streams: Vec<StreamStart>,
+    meters: Vec<DetailMeter<BUCKETS>>,
     buffers: SocketBuffers,
 }
 
@@ -37,6 +39,7 @@ impl Records {
             file: None,
             interval,
             streams: Vec::new(),
+            meters: Vec::new(),
             buffers: SocketBuffers::default(),
         }
     }
@@ -55,6 +58,7 @@ impl Records {
             remote: socket.peer(),
         };
         self.streams = sockets.iter().enumerate().map(start).collect();
+        self.meters = vec![DetailMeter::default(); self.streams.len()];
         self.buffers = sockets.first().map(DataSocket::buffers).unwrap_or_default();
     }
 
@@ -121,7 +125,8 @@ impl Records {
     }
 
     pub(super) fn interval<E: Exchange<MAX_STREAMS>>(
-        &self,
+        &mut self,
+        details: Vec<Option<Box<FlowDetail<BUCKETS>>>>,
         session: &Session<E, MAX_STREAMS>,
         span: Span,
         omitted: bool,
@@ -130,7 +135,11 @@ impl Records {
         let accounts = session.accounts();
         let count = accounts.streams().len();
         let streams = (0..count).filter_map(|index| accounts.interval(index)).collect();
-        Arc::new(Interval { span, omitted, streams, concurrent_tests })
+        let cut = |(meter, detail): (&mut DetailMeter<BUCKETS>, Option<Box<_>>)| {
+            detail.map_or_else(StreamDetail::default, |detail| meter.cut(*detail))
+        };
+        let details = self.meters.iter_mut().zip(details).map(cut).collect();
+        Arc::new(Interval { span, omitted, streams, details, concurrent_tests })
     }
 
     pub(super) fn end<E: Exchange<MAX_STREAMS>>(
@@ -144,6 +153,12 @@ impl Records {
         let remote = accounts.remote();
         Arc::new(TestEnd {
             streams: (0..count).filter_map(|index| accounts.summary(index)).collect(),
+            details: (0..count)
+                .map(|index| StreamDetails {
+                    local: accounts.detail(index),
+                    remote: accounts.remote_detail(index),
+                })
+                .collect(),
             local_cpu: accounts.cpu(),
             remote_cpu: remote.map(|remote| remote.cpu),
             local_congestion: self.local_congestion.clone(),

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use linerate_core::report::{
-    CpuUse, Datagrams, SideSummary, Span, StreamInterval, StreamSummary, TcpStats, TcpSummary,
+    CpuUse, Datagrams, Jitter3550, LossBursts, Percentiles, Reordering, SenderWaits, SideSummary,
+    Span, StreamDetail, StreamInterval, StreamSummary, TcpStats, TcpSummary, ThreadUse,
 };
 use linerate_core::test::{End, Role, StreamId, TestSettings};
 
@@ -126,6 +127,8 @@ pub struct Interval {
     pub omitted: bool,
     /// Each stream's part, in order of creation.
     pub streams: Vec<StreamInterval>,
+    /// What this end knows of each beyond that, in the same order; up to 20 ms late.
+    pub details: Vec<StreamDetail>,
     /// Other tests that ran on this server during it.
     pub concurrent_tests: u32,
 }
@@ -135,6 +138,8 @@ pub struct Interval {
 pub struct TestEnd {
     /// Each stream's totals, in order of creation; empty if nothing was measured.
     pub streams: Vec<StreamSummary>,
+    /// What both ends know of each beyond that, in the same order.
+    pub details: Vec<StreamDetails>,
     /// CPU use of this end.
     pub local_cpu: CpuUse,
     /// CPU use of the other end; none until its results are here.
@@ -165,6 +170,7 @@ impl TestEnd {
             CpuUse { total_micropercent: 0, user_micropercent: 0, system_micropercent: 0 };
         Self {
             streams: Vec::new(),
+            details: Vec::new(),
             local_cpu: NO_USE,
             remote_cpu: None,
             local_congestion: None,
@@ -177,6 +183,15 @@ impl TestEnd {
             error: Some(error),
         }
     }
+}
+
+/// What both ends know of a stream beyond its totals.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StreamDetails {
+    /// This end.
+    pub local: StreamDetail,
+    /// The other end, if it is linerate and its results are here.
+    pub remote: Option<StreamDetail>,
 }
 
 /// The file behind the data of this end.

@@ -142,6 +142,7 @@ const NOTHING: SideSummary = SideSummary {
         lost: Some(0),
         out_of_order: None,
         duplicates: None,
+        too_late: None,
         jitter_ns: 0,
     },
     retransmits: None,

@@ -6,11 +6,11 @@
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use linerate_core::flow::SendFlow;
 use linerate_core::test::MAX_UDP_BLOCK;
 use linerate_core::time::Instant;
 use socket2::Socket;
 
+use super::looks::Sender;
 use crate::clock::Clock;
 use crate::report::Engine;
 use crate::sys::{self, Joined};
@@ -68,7 +68,7 @@ impl Outgoing {
     pub(super) fn send(
         &mut self,
         socket: &Socket,
-        flow: &SendFlow,
+        flow: &Sender,
         now: Instant,
         count: u64,
     ) -> io::Result<u64> {

@@ -7,6 +7,7 @@ mod datagrams;
 mod file;
 mod handling;
 mod listen;
+mod looks;
 mod options;
 mod outcome;
 mod ports;
@@ -26,7 +27,7 @@ use std::thread::JoinHandle;
 
 use linerate_core::flow::StreamPlan;
 use linerate_core::session::StreamEvent;
-use linerate_core::stats::Sample;
+use linerate_core::stats::{BUCKETS, FlowDetail, Sample};
 use linerate_core::test::{MAX_TCP_BLOCK, MAX_UDP_BLOCK, MIN_UDP_BLOCK, Protocol, Role, StreamId};
 use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
@@ -120,6 +121,12 @@ impl Streams {
         self.streams.iter().map(Stream::sample).collect()
     }
 
+    /// What each stream knows beyond its counts, some milliseconds ago, in order of creation; none before it
+    /// has moved anything.
+    pub(crate) fn details(&self) -> Vec<Option<Box<FlowDetail<BUCKETS>>>> {
+        self.streams.iter().map(|stream| stream.shared.detail()).collect()
+    }
+
     /// Ends the measurement: senders write nothing more, receivers take what has arrived. Returns
     /// when all final tallies can be sampled. Receivers go on reading and discarding until closed.
     pub(crate) async fn stop(&mut self) {
@@ -182,7 +189,7 @@ impl Stream {
         let shared = Arc::new(Shared::new()?);
         let (stopped_sender, stopped) = oneshot::channel();
         let context = Context::new(
-            plan.id,
+            &plan,
             socket.socket().clone(),
             clock,
             shared.clone(),

@@ -38,7 +38,8 @@ pub(super) fn remedy(protocol: Protocol, error: &Error) -> Remedy {
     }
 }
 
-fn is_out_of_buffers(error: &Error) -> bool {
+/// This host has no room for what is sent; nothing of it left.
+pub(super) fn is_out_of_buffers(error: &Error) -> bool {
     #[cfg(unix)]
     return error.raw_os_error() == Some(libc::ENOBUFS);
     #[cfg(not(unix))]

@@ -5,18 +5,23 @@ use std::io;
 use std::net::Shutdown;
 use std::time::Duration;
 
-use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
+use linerate_core::flow::{ReceiveFlow, Step, StreamPlan};
 use linerate_core::session::StreamEvent;
+use linerate_core::stats::BUCKETS;
 use linerate_core::test::Protocol;
 use linerate_core::time::Instant;
 use socket2::Socket;
 
 use super::handling::AtEnd;
+use super::looks::Sender;
 use super::outcome::{Remedy, remedy};
 use super::sink::Sink;
 use super::source::{MOST_BLOCKS, SendError, Source};
 use super::thread::Context;
 use crate::sys::{self, Interest};
+
+/// The receiver has no numbers to remember.
+type Receiver = ReceiveFlow<0, BUCKETS>;
 
 /// How a turn at the socket ended.
 enum Turn {
@@ -34,9 +39,10 @@ enum Turn {
 
 /// Sends until stopped, then waits to be closed.
 pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, at_end: AtEnd) {
-    let mut flow = SendFlow::new(context.clock.now(), plan);
+    let mut flow = Box::new(Sender::new(context.clock.now(), plan));
     while context.is_running() {
         let now = context.clock.now();
+        context.look_if_due(now, &mut *flow);
         context.publish_if_due(now, || flow.sample());
         let turn = match flow.poll_step(now) {
             Step::Send { bytes } => write_some(&context, &mut flow, now, &mut source, bytes),
@@ -80,14 +86,14 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, 
             }
         }
     }
-    context.publish_final(flow.sample(), source.engine());
+    context.publish_final(&mut *flow, source.engine());
     context.wait_for_close();
 }
 
 /// Writes up to `bytes` in whole blocks; a block that the socket took in part is completed first.
 fn write_some(
     context: &Context,
-    flow: &mut SendFlow,
+    flow: &mut Sender,
     now: Instant,
     source: &mut Source,
     bytes: u64,
@@ -146,11 +152,12 @@ fn take_leave(context: &Context) {
 /// Receives until stopped, takes what has arrived by then, and goes on reading without counting
 /// until closed.
 pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
-    let mut flow = ReceiveFlow::<0>::new(plan);
+    let mut flow = Box::new(Receiver::new(plan));
     let (mut over, mut file_failed) = (false, false);
     let mut patience = Patience::new(context.clock.now());
     while context.is_running() {
         let now = context.clock.now();
+        context.look_if_due(now, &mut *flow);
         let turn = read_some(&context, &mut sink, u64::MAX, |bytes| flow.handle_bytes(now, bytes));
         context.report_share(flow.has_share(), || flow.sample());
         context.report_limit(|| flow.is_done().then(|| flow.sample()));
@@ -180,7 +187,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
     if !over && !file_failed {
         over = drain(&context, &mut flow, &mut sink);
     }
-    context.publish_final(flow.sample(), sink.engine());
+    context.publish_final(&mut *flow, sink.engine());
     if !over {
         discard(&context, &mut sink);
     }
@@ -192,13 +199,14 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
 #[derive(Debug)]
 struct Patience {
     is_on: bool,
+    is_refused: bool,
     since: Instant,
     bytes: u64,
 }
 
 impl Patience {
     fn new(now: Instant) -> Self {
-        Self { is_on: false, since: now, bytes: 0 }
+        Self { is_on: false, is_refused: false, since: now, bytes: 0 }
     }
 
     /// Sees what came since the last wait, `bytes` in all at `now`, and says when the next has to end.
@@ -207,9 +215,10 @@ impl Patience {
         let usual = (now - self.since).as_nanos() * FILL_BYTES as u128 / FILL_TIME.as_nanos();
         let is_fast = came >= usual.max(FILL_BYTES as u128);
         (self.since, self.bytes) = (now, bytes);
-        if is_fast != self.is_on {
+        if is_fast != self.is_on && !self.is_refused {
             let least = if is_fast { FILL_BYTES } else { 1 };
-            self.is_on = sys::set_least_readable(socket, least).is_ok() && is_fast;
+            self.is_refused = sys::set_least_readable(socket, least).is_err();
+            self.is_on = is_fast && !self.is_refused;
         }
         self.is_on.then(|| now + 4 * FILL_TIME)
     }
@@ -224,7 +233,7 @@ impl Patience {
 }
 
 /// Takes what had arrived when the order to stop came. Returns whether the connection is over.
-fn drain(context: &Context, flow: &mut ReceiveFlow<0>, sink: &mut Sink) -> bool {
+fn drain(context: &Context, flow: &mut Receiver, sink: &mut Sink) -> bool {
     let deadline = context.clock.now() + DRAIN_TIMEOUT;
     let mut left = sys::unread_bytes(&context.socket).unwrap_or(u64::MAX);
     while left > 0 && !context.is_closed() && context.clock.now() < deadline {

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use linerate_core::flow::StreamPlan;
 use linerate_core::session::StreamEvent;
-use linerate_core::stats::Sample;
-use linerate_core::test::StreamId;
+use linerate_core::stats::{BUCKETS, FlowDetail, Sample};
+use linerate_core::test::{Protocol, Role, StreamId};
 use linerate_core::time::Instant;
 use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
 use super::News;
+use super::looks::{Flow, Looks};
 use crate::clock::Clock;
 use crate::report::Engine;
 use crate::sys::{self, Interest, Wake};
@@ -37,6 +39,7 @@ pub(super) struct Shared {
     order: AtomicU8,
     wake: Wake,
     sample: Mutex<Sample>,
+    detail: Mutex<Option<Box<FlowDetail<BUCKETS>>>>,
     engine: OnceLock<Engine>,
 }
 
@@ -46,6 +49,7 @@ impl Shared {
             order: AtomicU8::new(Order::Run as u8),
             wake: Wake::new()?,
             sample: Mutex::new(Sample::default()),
+            detail: Mutex::new(None),
             engine: OnceLock::new(),
         })
     }
@@ -59,6 +63,11 @@ impl Shared {
     /// The last published counts.
     pub(super) fn sample(&self) -> Sample {
         *self.sample.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last published detail.
+    pub(super) fn detail(&self) -> Option<Box<FlowDetail<BUCKETS>>> {
+        self.detail.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How the data went; known with the last counts.
@@ -78,13 +87,18 @@ pub(super) struct Context {
     /// Taken when the final counts are published.
     stopped: Option<oneshot::Sender<()>>,
     publish_due: Instant,
+    protocol: Protocol,
+    role: Role,
+    /// Made by the thread that it is about.
+    looks: Option<Looks>,
+    look_due: Instant,
     limit_reported: bool,
     share_reported: bool,
 }
 
 impl Context {
     pub(super) fn new(
-        id: StreamId,
+        plan: &StreamPlan,
         socket: Arc<Socket>,
         clock: Clock,
         shared: Arc<Shared>,
@@ -94,13 +108,17 @@ impl Context {
         let stopped = Some(stopped);
         let publish_due = Instant::ZERO;
         Self {
-            id,
+            id: plan.id,
             socket,
             clock,
             shared,
             news,
             stopped,
             publish_due,
+            protocol: plan.protocol,
+            role: plan.role,
+            looks: None,
+            look_due: Instant::ZERO,
             limit_reported: false,
             share_reported: false,
         }
@@ -114,6 +132,26 @@ impl Context {
     /// The thread is to end.
     pub(super) fn is_closed(&self) -> bool {
         self.shared.order.load(Ordering::Acquire) == Order::Close as u8
+    }
+
+    /// Lets the flow hear what the system says, and publishes what it knows beyond its counts, if the last
+    /// time is long enough ago.
+    pub(super) fn look_if_due(&mut self, now: Instant, flow: &mut impl Flow) {
+        if now >= self.look_due {
+            self.look_due = now + LOOK_INTERVAL;
+            self.look(now, flow);
+        }
+    }
+
+    fn look(&mut self, now: Instant, flow: &mut impl Flow) {
+        let looks = self.looks.get_or_insert_with(|| Looks::new(self.protocol, self.role));
+        flow.look(now, looks.look(&self.socket));
+        let detail = flow.detail();
+        let mut shared = self.shared.detail.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *shared {
+            Some(last) => **last = detail,
+            None => *shared = Some(Box::new(detail)),
+        }
     }
 
     /// Publishes the counts if the last time is long enough ago.
@@ -130,8 +168,9 @@ impl Context {
     }
 
     /// Publishes the last counts, and how the data went, and tells whoever waits for it.
-    pub(super) fn publish_final(&mut self, sample: Sample, engine: Engine) {
-        self.publish(sample);
+    pub(super) fn publish_final(&mut self, flow: &mut impl Flow, engine: Engine) {
+        self.look(self.clock.now(), flow);
+        self.publish(flow.sample());
         // Said before only by a thread that ends twice, which none does.
         let _ = self.shared.engine.set(engine);
         if let Some(stopped) = self.stopped.take() {
@@ -195,11 +234,14 @@ impl Context {
     /// else: orders are seen after it, and counts are published soon after.
     pub(super) fn wait_for_departure(&self, until: Instant, sample: impl FnOnce() -> Sample) {
         let left = until - self.clock.now();
-        if left < PUBLISH_INTERVAL {
-            return std::thread::sleep(left);
+        if left >= PUBLISH_INTERVAL {
+            self.publish(sample());
         }
-        self.publish(sample());
-        self.wait(Interest::Nothing, Some(until));
+        if left < SHORT_WAIT {
+            std::thread::sleep(left);
+        } else {
+            self.wait(Interest::Nothing, Some(until));
+        }
     }
 
     /// Waits for an order or the end of `pause`.
@@ -222,5 +264,9 @@ impl Context {
     }
 }
 
+/// What the system says is asked for as often as this, fifty times a second.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// Orders may wait this long.
+const SHORT_WAIT: Duration = Duration::from_millis(5);
 /// Readers of tallies see them at most this old while a thread is busy.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(1);

@@ -4,25 +4,28 @@
 use std::io;
 use std::time::Duration;
 
-use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
+use linerate_core::flow::{ReceiveFlow, Step, StreamPlan};
 use linerate_core::session::StreamEvent;
+use linerate_core::stats::BUCKETS;
 use linerate_core::test::Protocol;
 use linerate_core::time::Instant;
 
 use super::datagrams::{Incoming, Outgoing};
-use super::outcome::{Remedy, remedy};
+use super::looks::Sender;
+use super::outcome::{Remedy, is_out_of_buffers, remedy};
 use super::thread::Context;
 use crate::sys::Interest;
 
 /// The receiver's memory of sequence numbers: it tells late datagrams from duplicates within
 /// 65536 numbers.
-type Receiver = ReceiveFlow<1024>;
+type Receiver = ReceiveFlow<1024, BUCKETS>;
 
 /// Sends until stopped, then waits to be closed.
 pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoing) {
-    let mut flow = SendFlow::new(context.clock.now(), plan);
+    let mut flow = Box::new(Sender::new(context.clock.now(), plan));
     while context.is_running() {
         let now = context.clock.now();
+        context.look_if_due(now, &mut *flow);
         context.publish_if_due(now, || flow.sample());
         let result = match flow.poll_step(now) {
             Step::Send { bytes } => {
@@ -41,20 +44,23 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
             }
         };
         let Err(error) = result else { continue };
+        if is_out_of_buffers(&error) {
+            flow.handle_refusal();
+        }
         context.publish(flow.sample());
         if !overcome(&context, Interest::Write, &error) {
             context.report_closed(Some(error));
             context.wait_for_stop();
         }
     }
-    context.publish_final(flow.sample(), outgoing.engine());
+    context.publish_final(&mut *flow, outgoing.engine());
     context.wait_for_close();
 }
 
 /// Sends up to `count` datagrams, at most a batch.
 fn send_batch(
     context: &Context,
-    flow: &mut SendFlow,
+    flow: &mut Sender,
     outgoing: &mut Outgoing,
     count: u64,
 ) -> io::Result<()> {
@@ -73,11 +79,13 @@ fn send_batch(
 pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Incoming) {
     let mut flow = Box::new(Receiver::new(plan));
     let mut rests = Rests::new(&context, plan, &incoming);
+    context.look_if_due(context.clock.now(), &mut *flow);
     while context.is_running() {
         let result = receive_batch(&context, &mut flow, &mut incoming);
         context.report_share(flow.has_share(), || flow.sample());
         context.report_limit(|| flow.is_done().then(|| flow.sample()));
         let now = context.clock.now();
+        context.look_if_due(now, &mut *flow);
         match result {
             Ok(may_hold_more) => {
                 context.publish_if_due(now, || flow.sample());
@@ -97,7 +105,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
         }
     }
     drain(&context, &mut flow, &mut incoming);
-    context.publish_final(flow.sample(), incoming.engine(plan.joins_arrivals));
+    context.publish_final(&mut *flow, incoming.engine(plan.joins_arrivals));
     discard(&context, &mut incoming);
 }
 

@@ -22,6 +22,9 @@
 //! | `cpu_times` | CPU time of the whole process |
 //! | `socket_number` | the system's number of the socket, for reports |
 //! | `tcp_stats` | the kernel's view of a TCP connection |
+//! | `tcp_view` | what a sender's kernel says of what it waits for |
+//! | `socket_drops` | datagrams that the socket had no room for since it was made |
+//! | `ThreadTimes` | `of_this_thread`; `cpu_ns` for which that ran, `queued_ns` for which it could have run and had no CPU |
 //! | `unacknowledged_bytes` | bytes handed to the kernel that the peer has not acknowledged |
 //! | `unread_bytes` | bytes of a TCP stream that have arrived and were not read |
 //! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
@@ -102,6 +105,18 @@ mod bulk;
 #[allow(dead_code, reason = "each system uses a part of it")]
 mod bulk_none;
 
+#[cfg(target_os = "linux")]
+#[path = "look_linux.rs"]
+mod look;
+#[cfg(not(target_os = "linux"))]
+#[path = "look_none.rs"]
+mod look;
+
+/// Compiled in Linux's tests too, so that it cannot rot.
+#[cfg(all(test, target_os = "linux"))]
+#[allow(dead_code, reason = "nothing of it runs")]
+mod look_none;
+
 /// Compiled in every system's tests too, so that it cannot rot.
 #[cfg(any(test, windows))]
 #[allow(dead_code, reason = "tests and Windows use a part of it")]
@@ -111,6 +126,7 @@ pub(crate) use bulk::{
     MOST_MESSAGES, SKIPS_RX_COPY, discard, file_of, pin_thread, recv_messages, request_arrivals,
     request_joined, send_file, send_messages, set_least_readable, set_segment_size,
 };
+pub(crate) use look::{ThreadTimes, socket_drops, tcp_view};
 pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
     exit_code, force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running,

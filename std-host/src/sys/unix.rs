@@ -251,6 +251,20 @@ pub(super) type IoctlRequest = c_int;
 #[cfg(not(all(target_os = "linux", target_env = "musl")))]
 pub(super) type IoctlRequest = libc::c_ulong;
 
+pub(super) fn u64_at(record: &[u8], filled: usize, offset: usize) -> Option<u64> {
+    let bytes = record.get(..filled)?.get(offset..offset + 8)?;
+    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// CPU time of the calling thread, nanoseconds.
+pub(super) fn thread_clock() -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is valid for writes of one timespec.
+    check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) }).ok()?;
+    let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
+    Some(seconds * 1_000_000_000 + nanos)
+}
+
 /// A part of a record the kernel filled `filled` bytes of, or `None` where it is shorter.
 pub(super) fn u32_at(record: &[u8], filled: usize, offset: usize) -> Option<u32> {
     let bytes = record.get(..filled)?.get(offset..offset + 4)?;

@@ -148,7 +148,13 @@ fn interval_of(group: &[&Line], streams: &[StreamStart], settings: &TestSettings
     }
     intervals.sort_by_key(|interval| interval.id);
     let first = intervals.first().expect("an interval has streams");
-    Interval { span: first.span, omitted: first.omitted, concurrent_tests: 0, streams: intervals }
+    Interval {
+        span: first.span,
+        omitted: first.omitted,
+        concurrent_tests: 0,
+        streams: intervals,
+        details: Vec::new(),
+    }
 }
 
 fn test_end(
@@ -187,6 +193,7 @@ fn test_end(
     let file = summaries.first().and_then(|stream| file(text, stream.role));
     TestEnd {
         streams: summaries,
+        details: Vec::new(),
         local_cpu: after(text, "CPU Utilization: local/sender ").map_or(NO_CPU, cpu),
         remote_cpu: after(text, ", remote/receiver ").map(cpu),
         local_congestion: local,

@@ -108,6 +108,7 @@ pub(crate) fn interval(settings: TestSettings, end: End, second: u64, omitted: b
         span,
         omitted,
         streams: (0..settings.stream_count()).map(stream).collect(),
+        details: Vec::new(),
         concurrent_tests: 0,
     }))
 }
@@ -139,6 +140,7 @@ pub(crate) fn test_end(
     let congestion = is_tcp.then(|| "cubic".to_owned());
     TestEnd {
         streams: (0..settings.stream_count()).map(stream).collect(),
+        details: Vec::new(),
         local_cpu: CPU,
         remote_cpu: peer_told.then_some(CPU),
         local_congestion: congestion.clone(),
@@ -162,6 +164,7 @@ fn datagrams(settings: TestSettings, role: Role, seconds: u64) -> Datagrams {
             lost: Some(LOST_PER_SECOND * seconds),
             out_of_order: Some(0),
             duplicates: Some(0),
+            too_late: Some(0),
             jitter_ns: 12_345,
         },
     }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
 use linerate_core::protocol::datagram::Header;
 use linerate_core::protocol::greeting;
-use linerate_core::stats::{Arrival, SequenceTracker, Tally};
+use linerate_core::stats::{Arrival, BUCKETS, SequenceTracker, Tally};
 use linerate_core::test::{Protocol, Role, StreamId};
 use linerate_core::time::Instant;
 use linerate_core::units::BitsPerSec;
@@ -39,7 +39,7 @@ pub fn datagrams(data: &[u8]) {
 }
 
 fn receive(input: &mut Input<'_>, plan: &StreamPlan) {
-    let mut flow = ReceiveFlow::<1>::new(plan);
+    let mut flow = ReceiveFlow::<1, BUCKETS>::new(plan);
     let mut model = Model::default();
     let mut now_us = 0_u64;
     while !input.is_empty() {
@@ -144,7 +144,7 @@ fn send(input: &mut Input<'_>, plan: &StreamPlan) {
     });
     let plan = StreamPlan { role: Role::Sender, limit_bytes, ..*plan };
     let mut now = Instant::ZERO;
-    let mut flow = SendFlow::new(now, &plan);
+    let mut flow = SendFlow::<BUCKETS>::new(now, &plan);
     while !input.is_empty() {
         now = now.plus_nanos(u64::from(input.u32()));
         let before = flow.tally();
@@ -169,7 +169,7 @@ fn send(input: &mut Input<'_>, plan: &StreamPlan) {
 /// The network takes a part of it, maybe nothing.
 fn hand_over(
     input: &mut Input<'_>,
-    flow: &mut SendFlow,
+    flow: &mut SendFlow<BUCKETS>,
     now: Instant,
     plan: &StreamPlan,
     bytes: u64,

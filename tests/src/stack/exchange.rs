@@ -318,6 +318,7 @@ fn sample(now_ns: u64) -> Sample {
         lost: large / 2,
         out_of_order: large / 3,
         duplicates: large / 5,
+        too_late: large / 7,
         jitter_ns: 999_999_999,
     };
     let tcp = TcpStats { retransmits: Some(large), rtt_us: Some(7), ..TcpStats::default() };

@@ -2,6 +2,7 @@
 
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
 use linerate_core::protocol::datagram::Header;
+use linerate_core::stats::BUCKETS;
 use linerate_core::test::{Protocol, Role, StreamId};
 use linerate_core::time::Instant;
 use linerate_core::units::BitsPerSec;
@@ -16,7 +17,7 @@ pub(super) fn receiver(caller: Caller) {
 /// Sends and receives a few datagrams.
 pub(super) fn flows(caller: Caller) {
     let mut receive = Box::new(HostReceiver::new(&PLAN));
-    let mut send = SendFlow::new(Instant::ZERO, &PLAN);
+    let mut send = SendFlow::<BUCKETS>::new(Instant::ZERO, &PLAN);
     for (at_ns, sequence) in [(0, 1), (40, 2), (60, 9), (70, 5), (80, 5), (90, 1 << 31)] {
         let now = Instant::from_nanos(at_ns);
         let mut datagram = [0; 64];
@@ -48,4 +49,4 @@ const PLAN: StreamPlan = StreamPlan {
 };
 
 /// As a host's stream has it.
-type HostReceiver = ReceiveFlow<1024>;
+type HostReceiver = ReceiveFlow<1024, BUCKETS>;

@@ -2,7 +2,7 @@
 //! between them, and what really happened to each block, told by nobody but the network.
 
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
-use linerate_core::stats::{Sample, TcpStats};
+use linerate_core::stats::{BUCKETS, Sample, TcpStats};
 use linerate_core::test::{End, Protocol, StreamId};
 use linerate_core::time::Instant;
 
@@ -29,14 +29,14 @@ pub struct Stream {
 }
 
 struct Sending {
-    flow: SendFlow,
+    flow: SendFlow<BUCKETS>,
     plan: StreamPlan,
     stopped: bool,
     limit_told: bool,
 }
 
 struct Receiving {
-    flow: Box<ReceiveFlow<WINDOW_WORDS>>,
+    flow: Box<ReceiveFlow<WINDOW_WORDS, BUCKETS>>,
     omit_until: Option<Instant>,
     /// What of its limit has not come yet, as the network knows it.
     limit_left: Option<u64>,

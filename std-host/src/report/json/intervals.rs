@@ -85,6 +85,8 @@ fn join(interval: &mut Interval, next: &Interval) {
         stream.datagrams = sum(&stream.datagrams, &next.datagrams);
         stream.tcp = tcp(stream, next);
     }
+    // Percentiles of two intervals are not those of both.
+    interval.details.clear();
 }
 
 /// Counts are added; the jitter is that of the end.
@@ -95,6 +97,7 @@ fn sum(one: &Datagrams, next: &Datagrams) -> Datagrams {
         lost: add(one.lost, next.lost),
         out_of_order: add(one.out_of_order, next.out_of_order),
         duplicates: add(one.duplicates, next.duplicates),
+        too_late: add(one.too_late, next.too_late),
         jitter_ns: next.jitter_ns,
     }
 }

@@ -1,0 +1,77 @@
+//! What Linux tells of a stream's socket and thread: `TCP_INFO` of `tcp(7)`, `SO_MEMINFO`,
+//! `schedstat` of `proc(5)`, `clock_gettime(2)`.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use linerate_core::report::SenderWaits;
+use linerate_core::stats::TcpView;
+use socket2::Socket;
+
+use super::unix::{option_bytes, thread_clock, u32_at, u64_at};
+
+pub(crate) fn tcp_view(socket: &Socket) -> Option<TcpView> {
+    let mut record = [0; 256];
+    let filled = option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut record).ok()?;
+    let number = |offset| u32_at(&record, filled, offset);
+    let large = |offset| u64_at(&record, filled, offset);
+    let waits = || {
+        Some(SenderWaits {
+            busy_us: large(BUSY_TIME)?,
+            receive_window_us: large(RWND_LIMITED)?,
+            send_buffer_us: large(SNDBUF_LIMITED)?,
+        })
+    };
+    Some(TcpView {
+        rtt_us: number(RTT),
+        waits: waits(),
+        resent_bytes: large(BYTES_RETRANS),
+        delivery_bytes_per_sec: large(DELIVERY_RATE),
+        window_bytes: number(SND_WND).map(u64::from),
+    })
+}
+
+pub(crate) fn socket_drops(socket: &Socket) -> Option<u64> {
+    let mut record = [0; 4 * 16];
+    let filled = option_bytes(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut record).ok()?;
+    u32_at(&record, filled, 4 * SK_MEMINFO_DROPS).map(u64::from)
+}
+
+/// The calling thread's times.
+#[derive(Debug)]
+pub(crate) struct ThreadTimes(Option<File>);
+
+impl ThreadTimes {
+    pub(crate) fn of_this_thread() -> Self {
+        Self(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    pub(crate) fn cpu_ns(&self) -> Option<u64> {
+        thread_clock()
+    }
+
+    /// The second number of its schedstat.
+    pub(crate) fn queued_ns(&self) -> Option<u64> {
+        let mut text = [0; 64];
+        let len = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
+        let text = str::from_utf8(&text[..len]).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+}
+
+// Offsets in the kernel's `struct tcp_info`, as in `linux.rs`.
+const RTT: usize = 68;
+/// Since Linux 4.9.
+const DELIVERY_RATE: usize = 160;
+/// Since Linux 4.10, as the next two.
+const BUSY_TIME: usize = 168;
+const RWND_LIMITED: usize = 176;
+const SNDBUF_LIMITED: usize = 184;
+/// Since Linux 4.19.
+const BYTES_RETRANS: usize = 208;
+/// Since Linux 5.4.
+const SND_WND: usize = 228;
+/// Since Linux 4.12; the C library has no name for it.
+const SO_MEMINFO: libc::c_int = 55;
+/// Place in its array of numbers of 32 bits.
+const SK_MEMINFO_DROPS: usize = 8;
