@@ -147,7 +147,7 @@ pub struct StreamDetail {
     pub refusals: Option<u64>,
     /// Sender of datagrams: the gaps between departures.
     pub gaps: Option<Percentiles>,
-    /// Sender of TCP: round trips as the kernel smooths them, sampled some fifty times a second.
+    /// Sender of TCP: round trips as the kernel smooths them, sampled many times a second.
     pub round_trips: Option<Percentiles>,
     /// Sender of TCP: the round trip before there was data.
     pub idle_round_trip_us: Option<u32>,

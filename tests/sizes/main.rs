@@ -7,7 +7,7 @@ use linerate_core::flow::{ReceiveFlow, SendFlow};
 use linerate_core::protocol::parameters::ParametersReader;
 use linerate_core::protocol::results::ResultsReader;
 use linerate_core::session::{ClientSession, ServerSession};
-use linerate_core::stats::Accounts;
+use linerate_core::stats::{Accounts, BUCKETS};
 use linerate_embedded::smoltcp::Server;
 use linerate_tests::stack::{Caller, Place, SCENARIOS, Scenario};
 

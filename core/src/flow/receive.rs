@@ -100,7 +100,9 @@ impl<const WORDS: usize, const B: usize> ReceiveFlow<WORDS, B> {
             self.datagrams += count as u64;
             self.tracker.record_next(count as u64);
             self.jitter.record_equal(count as u64);
-            self.delay.record_equal(count as u64);
+            if let Some(header) = Header::read(first, self.counters_64bit) {
+                self.delay.record_row(count as u64, header.sent_us, now.as_nanos());
+            }
             rest = &after[count * datagram_bytes..];
         }
     }

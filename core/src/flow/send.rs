@@ -99,11 +99,11 @@ impl<const B: usize> SendFlow<B> {
     /// Notes that the network took `count` more datagrams, in the order of their numbers.
     pub fn handle_datagrams_sent(&mut self, now: Instant, count: u64) {
         self.leave_omit(now);
-        if count > 0 {
-            if let Some(departed) = self.departed.replace(now) {
-                self.gaps.record(now.nanos_since(departed), 1);
-                self.gaps.record(0, count - 1);
-            }
+        if count > 0
+            && let Some(departed) = self.departed.replace(now)
+        {
+            self.gaps.record(now.nanos_since(departed), 1);
+            self.gaps.record(0, count - 1);
         }
         let bytes = count * self.block_bytes;
         self.tally.bytes += bytes;

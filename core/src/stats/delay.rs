@@ -39,13 +39,14 @@ impl<const B: usize> DelayMeter<B> {
         self.record_transit(transit_ns);
     }
 
-    /// Notes `count` more datagrams that followed in order and took as long as the one before them.
-    pub fn record_equal(&mut self, count: u64) {
-        let Some(transit_ns) = self.previous_ns.filter(|_| count > 0) else { return };
-        let offset_ns = transit_ns.wrapping_sub(self.base_ns) as u64;
-        self.transits.record(offset_ns, count);
-        self.differences.record(0, count);
-        for _ in 0..count {
+    /// Notes `count` datagrams in order that have the same stamps.
+    pub fn record_row(&mut self, count: u64, sent_us: u64, arrived_ns: u64) {
+        let Some(equal) = count.checked_sub(1) else { return };
+        self.record(Arrival::InOrder, sent_us, arrived_ns);
+        let Some(transit_ns) = self.previous_ns else { return };
+        self.transits.record(transit_ns.wrapping_sub(self.base_ns) as u64, equal);
+        self.differences.record(0, equal);
+        for _ in 0..equal {
             if self.sixteenfold_ns < 16 {
                 break;
             }
@@ -227,7 +228,7 @@ mod tests {
     fn equal_ones_are_counted_as_if_one_by_one() {
         let mut at_once = met(&[100, 260], 0);
         let mut each = at_once.clone();
-        at_once.record_equal(5);
+        at_once.record_row(5, 1_001_000, (1_001_000 + 260) * 1000);
         for _ in 0..5 {
             each.record(Arrival::InOrder, 1_001_000, (1_001_000 + 260) * 1000);
         }
@@ -269,7 +270,7 @@ mod tests {
         for at in 0..1000_u64 {
             let sent_us = at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             meter.record(Arrival::InOrder, sent_us, at);
-            meter.record_equal(at % 3);
+            meter.record_row(at % 3, sent_us, at);
         }
         assert!(meter.jitter().expect("counted").smoothed_ns <= LARGEST_NS);
         assert!(meter.variation().is_some() && meter.since(&Meter::default()).0.is_some());

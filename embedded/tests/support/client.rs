@@ -39,8 +39,8 @@ struct Stream {
 }
 
 enum Flow {
-    Send(SendFlow),
-    Receive(ReceiveFlow<8>),
+    Send(SendFlow<0>),
+    Receive(ReceiveFlow<8, 0>),
 }
 
 impl Client {
@@ -332,7 +332,7 @@ impl Stream {
 fn send_tcp(
     now: EngineInstant,
     socket: &mut tcp::Socket<'_>,
-    flow: &mut SendFlow,
+    flow: &mut SendFlow<0>,
 ) -> (Option<EngineInstant>, bool) {
     loop {
         let most = match flow.poll_step(now) {
@@ -351,7 +351,7 @@ fn send_tcp(
 fn send_udp(
     now: EngineInstant,
     socket: &mut udp::Socket<'_>,
-    flow: &mut SendFlow,
+    flow: &mut SendFlow<0>,
     block_bytes: usize,
 ) -> (Option<EngineInstant>, bool) {
     loop {

@@ -127,7 +127,7 @@ pub struct Interval {
     pub omitted: bool,
     /// Each stream's part, in order of creation.
     pub streams: Vec<StreamInterval>,
-    /// What this end knows of each beyond that, in the same order; up to 20 ms late.
+    /// What this end knows of each beyond that, in the same order; up to 40 ms late.
     pub details: Vec<StreamDetail>,
     /// Other tests that ran on this server during it.
     pub concurrent_tests: u32,

@@ -264,8 +264,8 @@ impl Context {
     }
 }
 
-/// What the system says is asked for as often as this, fifty times a second.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// What the system says is asked for as often as this.
+const LOOK_INTERVAL: Duration = Duration::from_millis(40);
 /// Orders may wait this long.
 const SHORT_WAIT: Duration = Duration::from_millis(5);
 /// Readers of tallies see them at most this old while a thread is busy.

@@ -89,10 +89,14 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
         match result {
             Ok(may_hold_more) => {
                 context.publish_if_due(now, || flow.sample());
-                if let Some(rest) =
-                    rests.after(now, incoming.held_bytes()).filter(|_| !may_hold_more)
-                {
-                    std::thread::sleep(rest);
+                match rests.after(now, incoming.held_bytes()) {
+                    _ if may_hold_more => {}
+                    Some(rest) => std::thread::sleep(rest),
+                    None => {
+                        // The next wait may be long.
+                        context.publish(flow.sample());
+                        context.wait(Interest::Read, None);
+                    }
                 }
             }
             Err(error) => {

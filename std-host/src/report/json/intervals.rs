@@ -132,7 +132,7 @@ mod tests {
             tcp: None,
         };
         let streams = (0..streams).map(stream).collect();
-        Interval { span, omitted, streams, concurrent_tests: 0 }
+        Interval { span, omitted, streams, details: Vec::new(), concurrent_tests: 0 }
     }
 
     #[test]
