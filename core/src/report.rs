@@ -240,6 +240,114 @@ pub struct ThreadUse {
     pub queued_ns: Option<u64>,
 }
 
+/// What limited one direction of a test, and what says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Verdict {
+    /// What this end does in that direction.
+    pub role: Role,
+    /// What limited it.
+    pub limit: Limit,
+    /// The other end did not tell its side, so that its part is a guess at most.
+    pub is_one_sided: bool,
+    /// What the verdict rests on.
+    pub evidence: Evidence,
+    /// What to try, if there is anything.
+    pub hint: Option<Hint>,
+}
+
+/// What can limit a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Limit {
+    /// The path: it loses data without being full.
+    PathLoss,
+    /// The path: what is sent waits in its queues, or is dropped from full ones.
+    PathRate,
+    /// TCP: the window that the receiver offers.
+    ReceiveWindow,
+    /// The send buffer of the sender's socket.
+    SendBuffer,
+    /// UDP: the receive buffer of the receiver's socket.
+    ReceiveBuffer,
+    /// The CPU of the sender's threads.
+    SenderCpu,
+    /// The CPU of the receiver's threads.
+    ReceiverCpu,
+    /// The rate that was asked for.
+    RequestedRate,
+    /// The sender had nothing to send, such as a slow file.
+    Application,
+    /// Nothing that was measured explains it.
+    Unclear,
+}
+
+/// What a verdict rests on, of all streams of the direction together; `None` is what nobody told.
+/// Shares are thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Evidence {
+    /// Received, bits a second.
+    pub rate: u64,
+    /// The rate that was asked for, of all streams, bits a second.
+    pub requested_rate: Option<u64>,
+    /// Share of the time for which the sender waited for the receiver's window.
+    pub receive_window_share: Option<u16>,
+    /// Share for which it waited for room in its send buffer.
+    pub send_buffer_share: Option<u16>,
+    /// Share for which it had anything to send.
+    pub busy_share: Option<u16>,
+    /// Share for which the sender's threads ran or waited for a CPU.
+    pub sender_cpu_share: Option<u16>,
+    /// The same of the receiver's threads.
+    pub receiver_cpu_share: Option<u16>,
+    /// TCP: bytes sent again, millionths of those sent.
+    pub resent_millionths: Option<u32>,
+    /// UDP: datagrams lost, millionths of those sent.
+    pub lost_millionths: Option<u32>,
+    /// UDP: datagrams that the receiver's sockets had no room for, which are among those lost.
+    pub socket_drops: Option<u64>,
+    /// UDP: calls that the sending host refused.
+    pub refusals: Option<u64>,
+    /// TCP: the round trip before there was data, microseconds; the shortest of all streams.
+    pub idle_round_trip_us: Option<u32>,
+    /// TCP: the median round trip under load, microseconds; the longest of all streams.
+    pub loaded_round_trip_us: Option<u32>,
+    /// TCP: the receiver's window, bytes; the smallest of all streams.
+    pub window_bytes: Option<u64>,
+    /// The send buffer, bytes; the smallest of all streams.
+    pub send_buffer_bytes: Option<u64>,
+    /// The receive buffer, bytes; the smallest of all streams.
+    pub receive_buffer_bytes: Option<u64>,
+}
+
+/// What to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Hint {
+    /// Windows of so many bytes (`-w`, and what the system allows for it), or several streams (`-P`).
+    LargerWindow {
+        /// Bytes that twice the rate needs at this round trip.
+        bytes: u64,
+    },
+    /// A larger receive buffer of UDP (`-w`, `net.core.rmem_max`).
+    LargerReceiveBuffer {
+        /// Twice what it is.
+        bytes: u64,
+    },
+    /// Several streams use several CPUs (`-P`), and no copies cost less (`-Z`, `--skip-rx-copy`).
+    MoreStreams,
+    /// A higher rate (`-b`).
+    HigherRate,
+    /// A lower rate of UDP: what arrived.
+    LowerRate {
+        /// Bits a second.
+        rate: u64,
+    },
+    /// Another congestion control (`-C`) stands losses better.
+    OtherCongestionControl,
+}
+
 /// CPU use of one end over the test, in millionths of a percent of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

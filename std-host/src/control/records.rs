@@ -159,6 +159,7 @@ impl Records {
                     remote: accounts.remote_detail(index),
                 })
                 .collect(),
+            verdicts: Vec::new(),
             local_cpu: accounts.cpu(),
             remote_cpu: remote.map(|remote| remote.cpu),
             local_congestion: self.local_congestion.clone(),

@@ -17,8 +17,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 pub use linerate_core::report::{
-    CpuUse, Datagrams, Jitter3550, LossBursts, Percentiles, Reordering, SenderWaits, SideSummary,
-    Span, StreamDetail, StreamInterval, StreamSummary, TcpStats, TcpSummary, ThreadUse,
+    CpuUse, Datagrams, Evidence, Hint, Jitter3550, Limit, LossBursts, Percentiles, Reordering,
+    SenderWaits, SideSummary, Span, StreamDetail, StreamInterval, StreamSummary, TcpStats,
+    TcpSummary, ThreadUse, Verdict,
 };
 use linerate_core::test::{End, Role, StreamId, TestSettings};
 
@@ -140,6 +141,8 @@ pub struct TestEnd {
     pub streams: Vec<StreamSummary>,
     /// What both ends know of each beyond that, in the same order.
     pub details: Vec<StreamDetails>,
+    /// What limited the test, one for each direction that moved data; none before the end.
+    pub verdicts: Vec<Verdict>,
     /// CPU use of this end.
     pub local_cpu: CpuUse,
     /// CPU use of the other end; none until its results are here.
@@ -171,6 +174,7 @@ impl TestEnd {
         Self {
             streams: Vec::new(),
             details: Vec::new(),
+            verdicts: Vec::new(),
             local_cpu: NO_USE,
             remote_cpu: None,
             local_congestion: None,

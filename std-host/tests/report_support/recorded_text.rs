@@ -194,6 +194,7 @@ fn test_end(
     TestEnd {
         streams: summaries,
         details: Vec::new(),
+        verdicts: Vec::new(),
         local_cpu: after(text, "CPU Utilization: local/sender ").map_or(NO_CPU, cpu),
         remote_cpu: after(text, ", remote/receiver ").map(cpu),
         local_congestion: local,

@@ -141,6 +141,7 @@ pub(crate) fn test_end(
     TestEnd {
         streams: (0..settings.stream_count()).map(stream).collect(),
         details: Vec::new(),
+        verdicts: Vec::new(),
         local_cpu: CPU,
         remote_cpu: peer_told.then_some(CPU),
         local_congestion: congestion.clone(),
