@@ -186,9 +186,8 @@ fn random_network(random: &mut Random) -> LinkModel {
         burst: bursty.then_some(Burst { begin_ppm: 10_000, end_ppm: 200_000 }),
         duplicate_ppm: random.pick(&[0, 0, 50_000]),
         reorder: reorders.then_some(Reorder { ppm: 50_000, by_ns: 15_000_000 }),
-        rate: None,
-        queue_bytes: None,
         clock_offset_ns: random.pick(&[0, -3 * 1_000_000_000, 5_000_000_123]),
+        ..LinkModel::default()
     }
 }
 

@@ -100,8 +100,8 @@ fn data_that_comes_before_any_reply_or_word_is_proof_enough_and_is_counted() {
         check_complete(&pair, &format!("{parallel}"));
         assert_eq!(pair.greetings.sent, [u64::from(parallel); 2]);
         for stream in &pair.streams {
-            let first = stream.truth.taken.first();
-            assert_eq!(first, Some(&1), "what waited in the socket is counted");
+            let first = stream.truth.trace.first();
+            assert_eq!(first, Some(1), "what waited in the socket is counted");
         }
     }
 }
@@ -208,8 +208,10 @@ fn streams_of_a_stock_server_are_numbered_by_arrival_when_greetings_overtake_eac
 const NETWORK: LinkModel = LinkModel {
     latency_ns: 10_000_000,
     jitter_ns: 0,
+    pattern: None,
     loss_ppm: 0,
     burst: None,
+    holes: None,
     duplicate_ppm: 0,
     reorder: None,
     rate: None,

@@ -130,8 +130,10 @@ fn ends(protocol: Protocol) -> [(&'static str, Limits); 3] {
 const QUIET: LinkModel = LinkModel {
     latency_ns: 20_000_000,
     jitter_ns: 0,
+    pattern: None,
     loss_ppm: 0,
     burst: None,
+    holes: None,
     duplicate_ppm: 0,
     reorder: None,
     rate: None,

@@ -13,10 +13,14 @@ pub struct LinkModel {
     pub latency_ns: u64,
     /// And up to so much longer, without overtaking.
     pub jitter_ns: u64,
+    /// And longer still by a pattern, without overtaking.
+    pub pattern: Option<Pattern>,
     /// Chance of a packet to be lost, each on its own.
     pub loss_ppm: u32,
     /// Loss in bursts.
     pub burst: Option<Burst>,
+    /// Loss at places that are known before.
+    pub holes: Option<Holes>,
     /// Chance of a packet to arrive twice.
     pub duplicate_ppm: u32,
     /// Packets that are overtaken.
@@ -37,6 +41,41 @@ pub struct Burst {
     pub begin_ppm: u32,
     /// Chance to get out of it; the mean burst is a million divided by this.
     pub end_ppm: u32,
+}
+
+/// Rows of losses of one length: after each `every` packets that pass, the next `length` are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holes {
+    /// Packets between two rows.
+    pub every: u64,
+    /// Packets of a row.
+    pub length: u64,
+}
+
+/// A delay that has a shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// Now and then a packet is held up, and those behind it with it.
+    Spikes {
+        /// Chance of a packet to be held up.
+        ppm: u32,
+        /// How long.
+        by_ns: u64,
+    },
+    /// A queue that others fill in the first half of each period and that drains in the second.
+    Queue {
+        /// From empty to empty.
+        period_ns: u64,
+        /// What the queue delays when it is deepest.
+        deepest_ns: u64,
+    },
+    /// Jitter that ends.
+    Early {
+        /// As long after the first packet.
+        until_ns: u64,
+        /// Each packet takes up to so much longer until then.
+        jitter_ns: u64,
+    },
 }
 
 /// Packets held back so that others overtake them.
@@ -70,6 +109,8 @@ pub struct Link {
     random: Random,
     counts: LinkCounts,
     in_burst: bool,
+    /// When the first packet went onto it.
+    began: Option<Instant>,
     /// When the last packet has gone onto the link.
     busy_until: Instant,
     /// The latest arrival of packets that keep their order.
@@ -86,6 +127,7 @@ impl Link {
             random: Random::new(seed),
             counts: LinkCounts { sent: 0, lost: 0, overflowed: 0, duplicated: 0, reordered: 0 },
             in_burst: false,
+            began: None,
             busy_until: Instant::ZERO,
             latest: Instant::ZERO,
             held: Vec::new(),
@@ -148,13 +190,17 @@ impl Link {
             let change_ppm = if self.in_burst { burst.end_ppm } else { burst.begin_ppm };
             self.in_burst ^= self.random.happens(change_ppm);
         }
-        let lost = self.random.happens(self.model.loss_ppm) || self.in_burst;
+        let in_hole = self.model.holes.is_some_and(|Holes { every, length }| {
+            (self.counts.sent - 1) % (every + length) >= every
+        });
+        let lost = self.random.happens(self.model.loss_ppm) || self.in_burst || in_hole;
         self.counts.lost += u64::from(lost);
         lost
     }
 
     fn arrival(&mut self, departed: Instant) -> Instant {
         let delay_ns = self.model.latency_ns + self.random.below(self.model.jitter_ns + 1);
+        let delay_ns = delay_ns + self.pattern_ns(departed);
         let in_order = departed.plus_nanos(delay_ns).max(self.latest);
         if let Some(reorder) = self.model.reorder
             && self.random.happens(reorder.ppm)
@@ -169,6 +215,23 @@ impl Link {
         self.held.clear();
         self.counts.reordered += overtaken as u64;
         in_order
+    }
+
+    fn pattern_ns(&mut self, departed: Instant) -> u64 {
+        let began = *self.began.get_or_insert(departed);
+        let age_ns = departed.nanos_since(began);
+        match self.model.pattern {
+            Some(Pattern::Spikes { ppm, by_ns }) if self.random.happens(ppm) => by_ns,
+            Some(Pattern::Queue { period_ns, deepest_ns }) => {
+                let phase_ns = age_ns % period_ns;
+                let from_empty_ns = phase_ns.min(period_ns - phase_ns);
+                deepest_ns * from_empty_ns / (period_ns / 2)
+            }
+            Some(Pattern::Early { until_ns, jitter_ns }) if age_ns < until_ns => {
+                self.random.below(jitter_ns + 1)
+            }
+            Some(Pattern::Spikes { .. } | Pattern::Early { .. }) | None => 0,
+        }
     }
 }
 
@@ -236,6 +299,34 @@ mod tests {
         let bursts = arrivals.windows(2).filter(|w| !w[0].is_empty() && w[1].is_empty()).count();
         let mean = counts.lost as f64 / bursts as f64;
         assert!((3.5..4.5).contains(&mean), "a million by 250000 is 4, got {mean}");
+    }
+
+    #[test]
+    fn holes_are_where_they_should_be() {
+        let holes = Some(Holes { every: 7, length: 3 });
+        let (arrivals, counts) = sent(LinkModel { holes, ..Default::default() }, 100);
+        let lost = (0..100).filter(|&index| arrivals[index].is_empty());
+        assert!(lost.eq((0..100).filter(|index| index % 10 >= 7)));
+        assert_eq!(counts.lost, 30);
+    }
+
+    #[test]
+    fn patterns_delay_by_their_shape() {
+        let delays = |pattern, packets: u64| {
+            let (arrivals, _) =
+                sent(LinkModel { pattern: Some(pattern), ..Default::default() }, packets);
+            let delays = (0..).zip(arrivals).map(|(index, at)| at[0] - index * MS);
+            delays.collect::<Vec<u64>>()
+        };
+        let queue = Pattern::Queue { period_ns: 8 * MS, deepest_ns: 2 * MS };
+        let expected = [0, 500, 1000, 1500, 2000, 1500, 1000, 500, 0, 500].map(|us| us * 1000);
+        assert_eq!(delays(queue, 10), expected);
+        let spikes = delays(Pattern::Spikes { ppm: 10_000, by_ns: 3 * MS }, 5000);
+        assert_eq!(spikes.iter().max(), Some(&(3 * MS)));
+        let behind = spikes.windows(2).filter(|pair| pair[0] == 3 * MS && pair[1] < 3 * MS);
+        assert!(behind.clone().count() > 20 && behind.clone().all(|pair| pair[1] == 2 * MS));
+        let early = delays(Pattern::Early { until_ns: 50 * MS, jitter_ns: MS / 2 }, 100);
+        assert!(early[..50].iter().any(|delay| *delay > MS / 4) && early[50..] == [0; 50]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A model of a link as a person types it: `--latency 20ms --loss 1%`.
 
-use super::model::{Burst, LinkModel, Reorder};
+use super::model::{Burst, Holes, LinkModel, Pattern, Reorder};
 
 /// Applies one option with its value.
 ///
@@ -21,6 +21,22 @@ pub fn set(model: &mut LinkModel, option: &str, value: &str) -> Result<(), Strin
             let (begin, end) = pair()?;
             model.burst = Some(Burst { begin_ppm: chance(begin)?, end_ppm: chance(end)? });
         }
+        "--holes" => {
+            let (every, length) = pair()?;
+            model.holes = Some(Holes { every: amount(every)?, length: amount(length)? });
+        }
+        "--spikes" => {
+            let (part, by) = pair()?;
+            model.pattern = Some(Pattern::Spikes { ppm: chance(part)?, by_ns: time(by)? });
+        }
+        "--wave" => {
+            let (period, deepest) = pair()?;
+            let (period_ns, deepest_ns) = (time(period)?, time(deepest)?);
+            if period_ns < 2 {
+                return Err(wrong("a period"));
+            }
+            model.pattern = Some(Pattern::Queue { period_ns, deepest_ns });
+        }
         "--duplicate" => model.duplicate_ppm = chance(value)?,
         "--reorder" => {
             let (part, by) = pair()?;
@@ -39,6 +55,9 @@ pub const OPTIONS: &str = "\
 --jitter TIME          and up to so much longer, in order
 --loss PART            so many are lost (1%)
 --burst BEGIN,END      loss in bursts: the chances of a packet to begin and to end one
+--holes NUMBER,NUMBER  after so many packets, so many are lost
+--spikes PART,TIME     so many are held up so long, and those behind them
+--wave TIME,TIME       a queue that fills and drains: its period, and what it delays when full
 --duplicate PART       so many arrive twice
 --reorder PART,TIME    so many are held back so long
 --rate BITS            bits a second (20M)
@@ -80,6 +99,9 @@ mod tests {
             ("--jitter", "1.5us"),
             ("--loss", "1%"),
             ("--burst", "0.1%,25%"),
+            ("--holes", "100,3"),
+            ("--spikes", "1%,5ms"),
+            ("--wave", "1s,20ms"),
             ("--duplicate", "100%"),
             ("--reorder", "2%,1s"),
             ("--rate", "20M"),
@@ -93,6 +115,8 @@ mod tests {
             jitter_ns: 1500,
             loss_ppm: 10_000,
             burst: Some(Burst { begin_ppm: 1000, end_ppm: 250_000 }),
+            holes: Some(Holes { every: 100, length: 3 }),
+            pattern: Some(Pattern::Queue { period_ns: 1_000_000_000, deepest_ns: 20_000_000 }),
             duplicate_ppm: 1_000_000,
             reorder: Some(Reorder { ppm: 20_000, by_ns: 1_000_000_000 }),
             rate: Some(20_000_000),
@@ -110,6 +134,7 @@ mod tests {
             ("--loss", "1"),
             ("--loss", "101%"),
             ("--burst", "1%"),
+            ("--wave", "0s,1ms"),
             ("--rate", "-1"),
             ("--queue", "much"),
             ("--delay", "1ms"),
