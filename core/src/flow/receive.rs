@@ -7,7 +7,7 @@ use crate::protocol::datagram::Header;
 use crate::protocol::greeting;
 use crate::stats::detail::{FlowDetail, Seen};
 use crate::stats::host::{HostAccount, HostView};
-use crate::stats::{DelayMeter, Jitter, Sample, SequenceTracker, Tally};
+use crate::stats::{Arrival, DelayMeter, Jitter, Sample, SequenceTracker, Tally};
 use crate::time::Instant;
 
 /// One receiving stream. It tells late datagrams from duplicates within `64 * (WORDS - 1)` numbers at
@@ -27,6 +27,8 @@ pub struct ReceiveFlow<const WORDS: usize, const B: usize> {
     bytes: u64,
     datagrams: u64,
     omitted: Option<Tally>,
+    /// What the omitted start missed and got later: it makes up for no loss after it.
+    omitted_repairs: u64,
     arrived: Option<Instant>,
 }
 
@@ -46,6 +48,7 @@ impl<const WORDS: usize, const B: usize> ReceiveFlow<WORDS, B> {
             bytes: 0,
             datagrams: 0,
             omitted: None,
+            omitted_repairs: 0,
             arrived: None,
         }
     }
@@ -83,6 +86,10 @@ impl<const WORDS: usize, const B: usize> ReceiveFlow<WORDS, B> {
             self.tracker.unwrap(header.sequence as u32)
         };
         let arrival = self.tracker.record(sequence);
+        if arrival == Arrival::Late {
+            let is_omitted = self.omitted.is_some_and(|omitted| sequence <= omitted.packets);
+            self.omitted_repairs += u64::from(is_omitted);
+        }
         self.jitter.record(header.sent_us, now.as_nanos() / 1000);
         self.delay.record(arrival, header.sent_us, now.as_nanos());
     }
@@ -149,7 +156,7 @@ impl<const WORDS: usize, const B: usize> ReceiveFlow<WORDS, B> {
             bytes: self.bytes,
             blocks: if self.datagrams > 0 { self.datagrams } else { self.bytes / self.block_bytes },
             packets: self.tracker.highest(),
-            lost: self.tracker.lost(),
+            lost: self.tracker.lost().saturating_add(self.omitted_repairs),
             out_of_order: self.tracker.out_of_order(),
             duplicates: self.tracker.duplicates(),
             too_late: self.tracker.too_late(),
@@ -318,6 +325,16 @@ mod tests {
         assert!(flow.tally().jitter_ns > 0);
         arrive(&mut flow, 1000, 0, 3);
         assert_eq!(flow.tally().jitter_ns, 0);
+    }
+
+    #[test]
+    fn what_the_omitted_start_gets_late_makes_up_for_no_later_loss() {
+        let mut flow = flow(Some(Instant::from_nanos(1_000_000)));
+        for (at_us, sequence) in [(0, 1), (1, 4), (1000, 5), (1001, 8), (1002, 2), (1003, 3)] {
+            arrive(&mut flow, at_us, 0, sequence);
+        }
+        let omitted = flow.sample().omitted.expect("it is over");
+        assert_eq!((omitted.lost, flow.tally().lost - omitted.lost), (2, 2), "6 and 7");
     }
 
     proptest! {

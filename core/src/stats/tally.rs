@@ -13,7 +13,8 @@ pub struct Tally {
     pub blocks: u64,
     /// Datagrams: sent (sender), or the highest sequence number seen (receiver). Zero for TCP.
     pub packets: u64,
-    /// Datagrams missing below the highest sequence number seen, right now.
+    /// Datagrams missing below the highest sequence number seen, right now; what was missing when the
+    /// omitted start ended stays counted.
     pub lost: u64,
     /// Datagrams that came after one with a higher number, duplicates not counted.
     pub out_of_order: u64,
