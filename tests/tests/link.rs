@@ -44,7 +44,7 @@ fn megabits_delivered(tool: Tool) -> f64 {
     assert_eq!((truth.lost, truth.out_of_order, truth.duplicates), (0, 0, 0), "{passed}");
     assert_truth(&both.server, &passed.traces[0], overflow, &passed.to_string());
     let sent = &both.client["end"]["sum_sent"];
-    if truth.highest < sent["packets"].as_u64().unwrap_or(0) || passed.unseen[0] > 0 {
+    if truth.packets < sent["packets"].as_u64().unwrap_or(0) || passed.unseen[0] > 0 {
         return 0.0;
     }
     sent["bits_per_second"].as_f64().unwrap_or(0.0) / 1e6
@@ -268,13 +268,14 @@ fn run(link: &TapLink, client: Tool, server: Tool, host: &str, options: &str) ->
 fn assert_truth(receiver: &Value, trace: &Trace, overflow: u64, what: &str) {
     let count = |value: &Value| value.as_u64().unwrap_or(u64::MAX);
     let received = &receiver["end"]["sum_received"];
+    let packets = count(&received["packets"]);
+    let truth = trace.truth_of(trace.until(packets));
     let found = Truth {
-        highest: count(&received["packets"]),
+        packets,
         lost: count(&received["lost_packets"]),
         out_of_order: count(&receiver["end"]["streams"][0]["udp"]["out_of_order"]),
-        duplicates: 0,
+        ..truth
     };
-    let truth = Truth { duplicates: 0, ..trace.truth_until(found.highest) };
     let what = format!("{what}\n{overflow} had no room at the receiver\n{:#}", receiver["end"]);
     if overflow == 0 {
         assert_eq!(found, truth, "{what}");

@@ -71,6 +71,7 @@ struct Frame {
     way: usize,
     /// Its place in the trace; none for what is not data.
     place: Option<u64>,
+    entered: Instant,
     bytes: Rc<[u8]>,
 }
 
@@ -195,7 +196,14 @@ impl Shovel {
         for arrives in arrivals {
             self.frames += 1;
             let (number, bytes) = (self.frames, Rc::clone(&bytes));
-            self.on_the_way.push(Reverse(Frame { arrives, number, way, place, bytes }));
+            self.on_the_way.push(Reverse(Frame {
+                arrives,
+                number,
+                way,
+                place,
+                entered: now,
+                bytes,
+            }));
         }
         self.shared.lock().counts[way] = self.links[way].counts();
     }
@@ -219,7 +227,7 @@ impl Shovel {
             let mut seen = self.shared.lock();
             seen.lateness.record(now.nanos_since(frame.arrives));
             if let Some(place) = frame.place {
-                seen.traces[frame.way].arrive(place);
+                seen.traces[frame.way].arrive(place, now.nanos_since(frame.entered));
             }
         }
         Ok(())

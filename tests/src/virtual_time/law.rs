@@ -68,15 +68,23 @@ fn told(side: &SideSummary, role: Role) -> impl PartialEq + std::fmt::Debug + us
 fn check_loss(pair: &Pair, index: usize, summary: &StreamSummary, label: &str) {
     let stream = &pair.streams[index];
     let Some(link) = stream.link_counts() else { return };
-    let omitted = stream.truth.omitted;
-    let (from, missing) = stream.truth.highest_and_lost(omitted);
-    let (to, lost) = stream.truth.highest_and_lost(stream.truth.taken.len());
+    let trace = &stream.truth.trace;
+    let truth = trace.truth_of(stream.truth.measured());
     let datagrams = summary.local.datagrams;
-    assert_eq!(datagrams.packets, to - from, "{label}: packets of stream {index}");
-    let lost = lost.saturating_sub(missing);
-    assert_eq!(datagrams.lost, Some(lost), "{label}: loss of stream {index}");
+    let label = format!("{label}: stream {index}");
+    assert_eq!(datagrams.packets, truth.packets, "{label}: packets");
+    assert_eq!(datagrams.lost, Some(truth.lost), "{label}: loss");
+    assert_eq!(datagrams.out_of_order, Some(truth.out_of_order), "{label}: out of order");
+    assert_eq!(datagrams.duplicates, Some(truth.duplicates), "{label}: duplicates");
+    assert_eq!(datagrams.too_late, Some(truth.too_late), "{label}: too late");
+    let detail = stream.detail().expect("the receiver ran");
+    // Who took nothing does not know that it would have been datagrams.
+    if trace.arrivals() > 0 {
+        assert_eq!(detail.reordering, Some(truth.reordering), "{label}: extents");
+        assert_eq!(detail.loss_bursts, Some(truth.loss_bursts), "{label}: rows of losses");
+    }
     let arrivals = link.sent - link.lost - link.overflowed + link.duplicated;
-    if omitted == 0 && arrivals == stream.truth.taken.len() as u64 {
+    if stream.truth.omitted == 0 && arrivals == trace.arrivals() as u64 {
         assert_eq!(datagrams.duplicates, Some(link.duplicated), "{label}: duplicates");
         assert_eq!(datagrams.out_of_order, Some(link.reordered), "{label}: out of order");
     }

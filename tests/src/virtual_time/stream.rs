@@ -1,13 +1,17 @@
 //! One data stream between the two ends: the flows of its sender and its receiver, the network
 //! between them, and what really happened to each block, told by nobody but the network.
 
+use std::ops::Range;
+
 use linerate_core::flow::{ReceiveFlow, SendFlow, Step, StreamPlan};
-use linerate_core::stats::{BUCKETS, Sample, TcpStats};
+use linerate_core::report::StreamDetail;
+use linerate_core::stats::{BUCKETS, DetailMeter, Sample, TcpStats};
 use linerate_core::test::{End, Protocol, StreamId};
 use linerate_core::time::Instant;
 
 use super::pipe::Pipe;
 use crate::link::model::{Link, LinkCounts, LinkModel};
+use crate::link::trace::Trace;
 
 /// One data stream.
 pub struct Stream {
@@ -24,6 +28,8 @@ pub struct Stream {
     receive: Option<Receiving>,
     /// What arrived before the receiver was started waits in its socket.
     early: Vec<Payload>,
+    /// What the receiver knew of each stretch between two samples, and the arrivals until its end.
+    pub parts: Vec<(usize, StreamDetail)>,
     /// The sender's next step is in the queue of events.
     pub is_step_queued: bool,
 }
@@ -37,6 +43,7 @@ struct Sending {
 
 struct Receiving {
     flow: Box<ReceiveFlow<WINDOW_WORDS, BUCKETS>>,
+    meter: Box<DetailMeter<BUCKETS>>,
     omit_until: Option<Instant>,
     /// What of its limit has not come yet, as the network knows it.
     limit_left: Option<u64>,
@@ -64,18 +71,18 @@ pub enum Payload {
         len: usize,
         /// Counted from one.
         place: u64,
+        /// When it left, on the network's clock.
+        sent: Instant,
     },
 }
 
 /// What the network knows of a stream.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Truth {
     /// Bytes that the sender handed over.
     pub sent_bytes: u64,
-    /// Datagrams that the sender handed over.
-    pub sent_datagrams: u64,
-    /// Places of the datagrams that the receiver took while it counted, in order of arrival.
-    pub taken: Vec<u64>,
+    /// Datagrams that the sender handed over, and those that the receiver took while it counted.
+    pub trace: Trace,
     /// How many of them came before the end of the omitted start.
     pub omitted: usize,
     /// Bytes that the receiver took while it counted.
@@ -83,13 +90,9 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// Highest place among the first `count` datagrams taken, and how many below it are missing.
-    pub fn highest_and_lost(&self, count: usize) -> (u64, u64) {
-        let mut places = self.taken[..count].to_vec();
-        places.sort_unstable();
-        places.dedup();
-        let highest = places.last().copied().unwrap_or(0);
-        (highest, highest - places.len() as u64)
+    /// The arrivals after the omitted start.
+    pub fn measured(&self) -> Range<usize> {
+        self.omitted..self.trace.arrivals()
     }
 }
 
@@ -128,7 +131,12 @@ impl Stream {
         Self {
             id,
             sender,
-            truth: Truth::default(),
+            truth: Truth {
+                sent_bytes: 0,
+                trace: Trace::with_window(64 * WINDOW_WORDS as u64),
+                omitted: 0,
+                taken_bytes: 0,
+            },
             network: match protocol {
                 Protocol::Udp => Network::Datagrams(Link::new(model, seed)),
                 Protocol::Tcp | Protocol::Sctp => Network::Bytes(Pipe::new(model, seed)),
@@ -138,12 +146,13 @@ impl Stream {
             send: None,
             receive: None,
             early: Vec::new(),
+            parts: Vec::new(),
             is_step_queued: false,
         }
     }
 
-    /// `end` starts its flow. `own` is its clock.
-    pub fn start(&mut self, end: End, own: Instant, plan: StreamPlan) {
+    /// `end` starts its flow at `now`, which is `own` on its clock.
+    pub fn start(&mut self, end: End, now: Instant, own: Instant, plan: StreamPlan) {
         if end == self.sender {
             let flow = SendFlow::new(own, &plan);
             self.send = Some(Sending { flow, plan, stopped: false, limit_told: false });
@@ -151,6 +160,7 @@ impl Stream {
             let flow = Box::new(ReceiveFlow::new(&plan));
             self.receive = Some(Receiving {
                 flow,
+                meter: Box::default(),
                 omit_until: plan.omit_until,
                 limit_left: plan.limit_bytes,
                 limit_told: false,
@@ -158,7 +168,7 @@ impl Stream {
                 counting: true,
             });
             for payload in std::mem::take(&mut self.early) {
-                self.arrive(own, payload);
+                self.arrive(now, own, payload);
             }
         }
     }
@@ -191,6 +201,19 @@ impl Stream {
             }),
         };
         Sample { tcp, ..sample }
+    }
+
+    /// What the receiver knows beyond its tally, once it runs.
+    pub fn detail(&self) -> Option<StreamDetail> {
+        Some(self.receive.as_ref()?.flow.detail().whole())
+    }
+
+    /// Ends a stretch of the receiver's details.
+    pub fn cut_detail(&mut self) {
+        if let Some(receiving) = &mut self.receive {
+            let part = receiving.meter.cut(receiving.flow.detail());
+            self.parts.push((self.truth.trace.arrivals(), part));
+        }
     }
 
     /// One step of the sender at `now`, which is `own` on its clock.
@@ -226,17 +249,19 @@ impl Stream {
                 let mut head = [0; 16];
                 sending.flow.write_header(own, 0, &mut head);
                 sending.flow.handle_datagrams_sent(own, 1);
-                self.truth.sent_datagrams += 1;
                 self.truth.sent_bytes += bytes;
-                let place = self.truth.sent_datagrams;
+                let place = self.truth.trace.send();
                 let arrivals = link.send(now, bytes).collect();
-                Stepped::Sent(Payload::Datagram { head, len: bytes as usize, place }, arrivals)
+                Stepped::Sent(
+                    Payload::Datagram { head, len: bytes as usize, place, sent: now },
+                    arrivals,
+                )
             }
         }
     }
 
-    /// Something arrives at the receiver; `own` is its clock.
-    pub fn arrive(&mut self, own: Instant, payload: Payload) {
+    /// Something arrives at the receiver at `now`, which is `own` on its clock.
+    pub fn arrive(&mut self, now: Instant, own: Instant, payload: Payload) {
         let Some(receiving) = &mut self.receive else {
             self.early.push(payload);
             return;
@@ -261,9 +286,9 @@ impl Stream {
             Payload::Datagram { head, len, .. } if take(len as u64) == 0 => {
                 receiving.flow.handle_datagram(own, &head, len);
             }
-            Payload::Datagram { head, len, place } => {
+            Payload::Datagram { head, len, place, sent } => {
                 receiving.flow.handle_datagram(own, &head, len);
-                self.truth.taken.push(place);
+                self.truth.trace.arrive(place, now.nanos_since(sent));
                 self.truth.omitted += usize::from(is_omitted);
                 self.truth.taken_bytes += len as u64;
             }

@@ -8,6 +8,7 @@ use linerate_core::time::Instant;
 use super::Pair;
 use crate::virtual_time::control::other;
 use crate::virtual_time::queue::Occurrence;
+use crate::virtual_time::stream::Stream;
 
 impl Pair {
     pub(super) fn perform(&mut self, end: End, action: Action) {
@@ -90,7 +91,7 @@ impl Pair {
             let id = self.streams[index].id;
             let plan = self.endpoint(end).and_then(|session| session.plan(id));
             let plan = plan.expect("known once the clock runs");
-            self.streams[index].start(end, own, plan);
+            self.streams[index].start(end, self.now, own, plan);
             if self.streams[index].take_share_reached() {
                 self.enqueue(self.now, Occurrence::Stream(end, index, StreamEvent::ShareReached));
             }
@@ -119,6 +120,8 @@ impl Pair {
     pub(super) fn answer_samples(&mut self, end: End) {
         let own = self.clock(end);
         let samples: Vec<Sample> = self.streams.iter().map(|stream| stream.sample(end)).collect();
+        let receiving = self.streams.iter_mut().filter(|stream| stream.sender != end);
+        receiving.for_each(Stream::cut_detail);
         let used_ns = own.nanos_since(Instant::ZERO);
         let cpu = CpuTimes { user_ns: used_ns / 10, system_ns: used_ns / 20 };
         self.input(end, |session| session.handle_samples(own, &samples, cpu));

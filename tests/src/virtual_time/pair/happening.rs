@@ -29,7 +29,7 @@ impl Pair {
             Occurrence::Arrival(index, payload) => {
                 let receiver = other(self.streams[index].sender);
                 let own = self.clock(receiver);
-                self.streams[index].arrive(own, payload);
+                self.streams[index].arrive(self.now, own, payload);
                 if let Some(&opened) = self.greetings.met.get(index)
                     && receiver == End::Client
                     && self.client.phase() == Phase::Streams
