@@ -1,18 +1,19 @@
 //! Jitter as iperf3 computes it, so that old and new records compare: the smoothed difference of
 //! successive transit times (RFC 1889 A.8, gain 1/16), in whole microseconds, reordered datagrams
-//! included. Fixed point: the state is kept sixteenfold.
+//! included. A transit is how far the two stamps are apart, whichever is later. Fixed point: the state
+//! is kept sixteenfold.
 
 /// Smoothed jitter of one stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Jitter {
     sixteenfold_ns: u64,
-    previous_transit_us: Option<i64>,
+    previous_transit_us: Option<u64>,
 }
 
 impl Jitter {
     /// Notes a datagram by its two stamps, each on its own end's clock, whole microseconds.
     pub fn record(&mut self, sent_us: u64, arrived_us: u64) {
-        let transit_us = arrived_us.wrapping_sub(sent_us) as i64;
+        let transit_us = arrived_us.abs_diff(sent_us);
         if let Some(previous_us) = self.previous_transit_us.replace(transit_us) {
             let difference_ns = transit_us.abs_diff(previous_us).min(LARGEST_US) * 1000;
             self.sixteenfold_ns += difference_ns;
@@ -48,7 +49,7 @@ mod tests {
         let mut jitter = 0.0;
         let mut previous = None;
         for &(sent, arrived) in stamps {
-            let transit = arrived as f64 - sent as f64;
+            let transit = f64::abs(arrived as f64 - sent as f64);
             let difference = f64::abs(transit - previous.replace(transit).unwrap_or(transit));
             jitter += (difference - jitter) / 16.0;
         }
