@@ -79,7 +79,7 @@ impl<const B: usize> DelayMeter<B> {
     pub fn since(&self, earlier: &Self) -> (Option<Percentiles>, Option<Percentiles>) {
         let mut before = earlier.transits.clone();
         if earlier.fastest_ns.is_some() {
-            before.shift(earlier.base_ns.abs_diff(self.base_ns));
+            before.rebase(earlier.base_ns, self.base_ns);
         }
         (
             self.transits.since(&before).percentiles(self.floor_ns()),
@@ -125,7 +125,7 @@ impl<const B: usize> DelayMeter<B> {
         let median_ns = self.transits.percentile(500_000).unwrap_or(0);
         let slack_ns = (median_ns / 32).max(64) << self.moves.saturating_sub(OFTEN).min(20);
         let base_ns = transit_ns.saturating_sub_unsigned(slack_ns);
-        self.transits.shift(self.base_ns.abs_diff(base_ns));
+        self.transits.rebase(self.base_ns, base_ns);
         self.base_ns = base_ns;
     }
 }
@@ -251,6 +251,38 @@ mod tests {
         let (variation, differences) = meter.since(&before);
         near(variation.expect("counted").p50_ns, 2_000_000, 20);
         assert_eq!(differences.expect("counted").p90_ns, 0);
+    }
+
+    #[test]
+    fn the_tail_keeps_its_place_while_the_fastest_falls() {
+        // A queue of 30 ms drains over a second; a few datagrams are held up by 25 ms more.
+        let jitter_us = some_delays().into_iter().map(|delay| delay % 1000);
+        let held_up = |at: u64| if at % 60 == 9 { 25_000 } else { 0 };
+        let delays = (0..1000).zip(jitter_us).map(|(at, us)| 50_000 - 30 * at + us + held_up(at));
+        let mut delays: Vec<u64> = delays.collect();
+        let meter = met(&delays, 0);
+        let told = meter.variation().expect("counted");
+        delays.sort_unstable();
+        let right = |share: usize| (delays[delays.len() * share / 1000 - 1] - delays[0]) * 1000;
+        for (told, share) in
+            [(told.p50_ns, 500), (told.p90_ns, 900), (told.p99_ns, 990), (told.p999_ns, 999)]
+        {
+            near(told, right(share), 20);
+        }
+    }
+
+    #[test]
+    fn an_interval_has_nothing_of_what_was_before_while_the_fastest_falls() {
+        let delays: Vec<u64> = (0..2000).map(|at| 50_000 - 20 * at + 7 * (at * at % 600)).collect();
+        let before = met(&delays[..1000], 0);
+        let meter = met(&delays, 0);
+        let mut told: Vec<u64> = delays[1000..].to_vec();
+        told.sort_unstable();
+        let fastest = delays.iter().min().expect("some");
+        let (variation, _) = meter.since(&before);
+        let variation = variation.expect("counted");
+        near(variation.p50_ns, (told[499] - fastest) * 1000, 20);
+        near(variation.p999_ns, (told[998] - fastest) * 1000, 20);
     }
 
     #[test]
