@@ -1,7 +1,7 @@
 //! What holds for every honest test, whatever the network does: checks of a pair after a run. Each
 //! panics with a sentence that names what is broken.
 
-use linerate_core::report::{SideSummary, StreamSummary};
+use linerate_core::report::{Datagrams, SideSummary, StreamSummary};
 use linerate_core::session::{Ending, Event};
 use linerate_core::test::{End, Role};
 
@@ -152,6 +152,21 @@ fn check_intervals(pair: &Pair, end: End, label: &str) {
         assert_eq!(bytes, total.bytes, "{label}: {end:?} bytes of the intervals");
         let packets: u64 = parts.iter().map(|part| part.datagrams.packets).sum();
         assert_eq!(packets, total.datagrams.packets, "{label}: {end:?} packets of the intervals");
+        let lost = |of: Datagrams| of.lost.unwrap_or(0);
+        let part_lost = parts.iter().map(|part| lost(part.datagrams)).sum::<u64>();
+        // What comes late makes up for a loss of an earlier interval, which has been told.
+        assert!(part_lost >= lost(total.datagrams), "{label}: {end:?} loss of the intervals");
+        for part in &parts {
+            let is_possible = lost(part.datagrams) <= part.datagrams.packets;
+            assert!(is_possible, "{label}: {end:?} lost more than was sent: {part:?}");
+        }
+        let counts: [fn(Datagrams) -> Option<u64>; 3] =
+            [|of| of.out_of_order, |of| of.duplicates, |of| of.too_late];
+        for count in counts {
+            let part_count = parts.iter().filter_map(|part| count(part.datagrams)).sum::<u64>();
+            let total_count = count(total.datagrams).unwrap_or(0);
+            assert_eq!(part_count, total_count, "{label}: {end:?} late or doubled in intervals");
+        }
         let retransmits = parts.iter().filter_map(|part| part.tcp?.retransmits).sum::<u64>();
         // What is sent again after the last interval belongs to none.
         assert!(
