@@ -44,15 +44,15 @@ pub struct Truth {
 /// What a receiver should have found of the delays, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Delays {
-    /// Delay beyond the shortest one.
+    /// Delay beyond the shortest one since the measurement began.
     pub variation: Percentiles,
     /// Difference of delay between neighbours in order.
     pub differences: Percentiles,
-    /// The mean of these.
+    /// The mean of all of them since the measurement began.
     pub mean_ns: f64,
     /// The same smoothed as in RFC 3550, with the first one as its beginning.
     pub smoothed_ns: f64,
-    /// The same of all arrivals, in whatever order, from zero on: as iperf3 smooths it.
+    /// The differences of all arrivals, in whatever order, smoothed from zero on: as iperf3 does it.
     pub iperf3_ns: f64,
 }
 
@@ -131,37 +131,47 @@ impl Trace {
         truth
     }
 
-    /// The delays of a stretch of the arrivals.
-    pub fn delays_of(&self, stretch: Range<usize>) -> Delays {
+    /// The delays of a stretch of the arrivals, of a measurement that began with `first` of them.
+    pub fn delays_of(&self, stretch: Range<usize>, first: usize) -> Delays {
         let mut receiver = Receiver::new(self);
-        for arrived in &self.arrived[..stretch.start] {
-            receiver.take(arrived.place);
-        }
         let mut delays = Delays::default();
         let (mut all, mut differences) = (Vec::new(), Vec::new());
-        let (mut before, mut neighbour) = (None, None);
-        for &Arrived { place, delay_ns } in &self.arrived[stretch] {
-            let difference = delay_ns.abs_diff(before.replace(delay_ns).unwrap_or(delay_ns));
-            delays.iperf3_ns += (difference as f64 - delays.iperf3_ns) / 16.0;
+        let (mut before_ns, mut neighbour_ns, mut shortest_ns) = (None, None, u64::MAX);
+        let mut smoothed_ns = None;
+        let (mut count, mut sum_ns) = (0_u64, 0);
+        for (index, &Arrived { place, delay_ns }) in self.arrived[..stretch.end].iter().enumerate()
+        {
             let kind = receiver.take(place);
-            if kind != Kind::Again {
+            if index < first {
+                continue;
+            }
+            let step_ns = delay_ns.abs_diff(before_ns.replace(delay_ns).unwrap_or(delay_ns));
+            delays.iperf3_ns += (step_ns as f64 - delays.iperf3_ns) / 16.0;
+            if kind == Kind::Again {
+                continue;
+            }
+            shortest_ns = shortest_ns.min(delay_ns);
+            if index >= stretch.start {
                 all.push(delay_ns);
             }
-            if let Kind::Next | Kind::Ahead = kind {
-                let neighbour_ns = neighbour.replace(delay_ns);
-                differences.extend(
-                    neighbour_ns.filter(|_| kind == Kind::Next).map(|ns| delay_ns.abs_diff(ns)),
-                );
+            if !matches!(kind, Kind::Next | Kind::Ahead) {
+                continue;
+            }
+            let Some(neighbour_ns) = neighbour_ns.replace(delay_ns).filter(|_| kind == Kind::Next)
+            else {
+                continue;
+            };
+            let difference_ns = delay_ns.abs_diff(neighbour_ns);
+            (count, sum_ns) = (count + 1, sum_ns + difference_ns);
+            let before = smoothed_ns.unwrap_or(difference_ns as f64);
+            smoothed_ns = Some(before + (difference_ns as f64 - before) / 16.0);
+            if index >= stretch.start {
+                differences.push(difference_ns);
             }
         }
-        let shortest_ns = all.iter().copied().min().unwrap_or(0);
         all.iter_mut().for_each(|delay_ns| *delay_ns -= shortest_ns);
-        if let Some((&first, rest)) = differences.split_first() {
-            delays.smoothed_ns = rest
-                .iter()
-                .fold(first as f64, |smoothed, &ns| smoothed + (ns as f64 - smoothed) / 16.0);
-            delays.mean_ns = differences.iter().sum::<u64>() as f64 / differences.len() as f64;
-        }
+        delays.smoothed_ns = smoothed_ns.unwrap_or(0.0);
+        delays.mean_ns = sum_ns as f64 / count.max(1) as f64;
         (delays.variation, delays.differences) = (percentiles(all), percentiles(differences));
         delays
     }
@@ -272,10 +282,13 @@ mod tests {
         // 3 is missing, so there is no difference to 4; 2 comes again, and 5 after 6.
         let trace =
             traced(7, &[(1, 100), (2, 260), (4, 180), (2, 900), (6, 50), (5, 700), (7, 60)]);
-        let delays = trace.delays_of(0..7);
+        let delays = trace.delays_of(0..7, 0);
         let told = (delays.variation.count, delays.variation.p50_ns, delays.variation.max_ns);
         assert_eq!(told, (6, 50, 650));
         assert_eq!((delays.differences.count, delays.differences.max_ns), (2, 160));
         assert_eq!((delays.mean_ns, delays.smoothed_ns), (85.0, 160.0 - 150.0 / 16.0));
+        let part = trace.delays_of(6..7, 1);
+        assert_eq!((part.variation.count, part.variation.max_ns), (1, 10));
+        assert_eq!((part.differences.count, part.mean_ns, part.smoothed_ns), (1, 10.0, 10.0));
     }
 }

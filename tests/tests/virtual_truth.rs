@@ -1,0 +1,386 @@
+//! What a receiver says of networks that are known, in virtual time: counts are what the network did,
+//! percentiles and jitter are near those of the whole list of delays, for the test and for each of its
+//! intervals. What is measured stands above what was injected in a table.
+
+use std::fmt::{self, Write as _};
+
+use linerate_core::flow::{ReceiveFlow, StreamPlan};
+use linerate_core::protocol::datagram::Header;
+use linerate_core::report::{Jitter3550, LossBursts, Percentiles, Reordering, StreamDetail};
+use linerate_core::stats::BUCKETS;
+use linerate_core::test::{Direction, End, Protocol, Role, StreamId, TestSettings};
+use linerate_core::time::{Instant, NANOS_PER_SEC};
+use linerate_core::units::BitsPerSec;
+use linerate_tests::link::model::{Burst, Holes, Link, LinkModel, Pattern, Reorder};
+use linerate_tests::link::trace::{Delays, Truth};
+use linerate_tests::virtual_time::law;
+use linerate_tests::virtual_time::pair::Pair;
+use linerate_tests::virtual_time::setup::Setup;
+use linerate_tests::virtual_time::stream::Stream;
+
+#[test]
+fn receivers_tell_what_was_injected() {
+    let mut table = format!("{:17} {:8} {HEAD}\n", "network", "");
+    for (network, data) in NETWORKS {
+        for (direction, omit_secs) in [(Direction::Forward, 0), (Direction::Reverse, 1)] {
+            let label = format!("{network} {direction:?}");
+            let pair = run(data, TestSettings { direction, omit_secs, ..settings() });
+            law::check_any(&pair, &label);
+            law::check_complete(&pair, &label);
+            let stream = &pair.streams[0];
+            let told = Told::measured(&pair);
+            let right = Told::injected(stream);
+            for (first, second, told) in [(network, "measured", told), ("", "injected", right)] {
+                if direction == Direction::Forward {
+                    writeln!(table, "{first:17} {second:8} {told}").expect("a string has room");
+                }
+            }
+            told.check(&right, &label);
+            check_parts(stream, &label);
+        }
+    }
+    println!("{table}");
+    insta::assert_snapshot!("truth", table);
+}
+
+/// Rows of losses that are as long as the network was told to make them.
+#[test]
+fn rows_of_losses_have_the_length_that_was_asked_for() {
+    for (every, length) in [(10, 1), (97, 5), (500, 70), (1000, 900)] {
+        let data = LinkModel { holes: Some(Holes { every, length }), ..QUIET };
+        let pair = run(data, settings());
+        let detail = pair.streams[0].detail().expect("the receiver ran");
+        let Truth { packets, lost, .. } = Told::measured(&pair).truth;
+        // A row that nothing comes after is not seen.
+        let count = (packets - 1) / (every + length);
+        assert_eq!(detail.loss_bursts, Some(LossBursts { count, longest: length }));
+        assert_eq!(lost, count * length);
+    }
+}
+
+/// Every datagram that is overtaken comes after as many as pass while it is held back.
+#[test]
+fn extents_are_those_that_were_asked_for() {
+    for by in [2, 4, 40] {
+        let reorder = Some(Reorder { ppm: 200, by_ns: by * MS + MS / 2 });
+        let pair = run(LinkModel { reorder, ..QUIET }, settings());
+        let told = pair.streams[0].detail().and_then(|detail| detail.reordering);
+        let told = told.expect("the receiver ran");
+        assert!(told.count > 1, "{told:?}");
+        assert_eq!((told.max_extent, told.extent_sum), (by, told.count * by), "{told:?}");
+    }
+}
+
+#[test]
+fn an_offset_of_the_clocks_changes_nothing() {
+    for (network, data) in NETWORKS.into_iter().filter(|(network, _)| HARD.contains(network)) {
+        let [near, far] = [0, 7 * 3600 * NANOS_PER_SEC as i64].map(|clock_offset_ns| {
+            let pair = run(LinkModel { clock_offset_ns, ..data }, settings());
+            (pair.streams[0].detail(), Told::measured(&pair).delays.iperf3_ns)
+        });
+        assert_eq!(near, far, "{network}");
+    }
+}
+
+/// Jitter of the first half of a test is in its percentiles and in its mean, not in its last value.
+#[test]
+fn a_summary_is_of_the_whole_test() {
+    let early = Pattern::Early { until_ns: 5 * NANOS_PER_SEC, jitter_ns: MS / 2 };
+    let pair = run(LinkModel { pattern: Some(early), ..QUIET }, settings());
+    let detail = pair.streams[0].detail().expect("the receiver ran");
+    let jitter = detail.jitter.expect("datagrams came");
+    assert!(jitter.smoothed_ns < 2_000 && jitter.mean_ns > 50_000, "{jitter:?}");
+    let differences = detail.delay_differences.expect("datagrams came");
+    assert!(differences.p90_ns > 100_000, "{differences:?}");
+    let intervals = pair.streams[0].parts.iter().filter_map(|(_, part)| part.delay_differences);
+    let intervals: Vec<u64> = intervals.map(|interval| interval.p90_ns).collect();
+    assert!(intervals[1] > 100_000 && intervals[8] < 2_000, "{intervals:?}");
+}
+
+/// iperf3's jitter of the same arrivals, datagram by datagram: with gaps, doubles and datagrams that
+/// are overtaken, through an omitted start, and with clocks that are near each other or far apart.
+#[test]
+fn jitter_is_that_of_an_iperf3_receiver_at_every_moment() {
+    for (network, data) in NETWORKS {
+        for ahead_us in [0, 7 * 3600 * 1_000_000, -21_000, -900_000] {
+            for omit_until in [None, Some(2 * NANOS_PER_SEC)] {
+                let label = format!("{network} {ahead_us} {omit_until:?}");
+                replay(&recorded(data, ahead_us), omit_until.map(|ns| START_NS + ns), &label);
+            }
+        }
+    }
+}
+
+/// One datagram as it came.
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    /// On the receiver's clock.
+    arrived_ns: u64,
+    /// On the sender's.
+    sent_us: u64,
+    sequence: u64,
+}
+
+/// What comes over a network in four seconds, in order of arrival.
+fn recorded(data: LinkModel, ahead_us: i64) -> Vec<Arrival> {
+    let mut link = Link::new(data, 3);
+    let mut arrivals = Vec::new();
+    for sequence in 1..=4000 {
+        let sent_ns = START_NS + sequence * MS;
+        let sent_us = (sent_ns / 1000).saturating_add_signed(-ahead_us);
+        let copies = link.send(Instant::from_nanos(sent_ns), 1250);
+        arrivals.extend(copies.map(|at| Arrival { arrived_ns: at.as_nanos(), sent_us, sequence }));
+    }
+    arrivals.sort_by_key(|arrival| arrival.arrived_ns);
+    arrivals
+}
+
+fn replay(arrivals: &[Arrival], omit_until: Option<u64>, label: &str) {
+    let plan = StreamPlan {
+        id: StreamId::from_index(0),
+        role: Role::Receiver,
+        protocol: Protocol::Udp,
+        block_bytes: 1250,
+        bitrate: None,
+        burst: None,
+        joins_arrivals: false,
+        may_wait: false,
+        limit_bytes: None,
+        share_bytes: None,
+        counters_64bit: true,
+        omit_until: omit_until.map(Instant::from_nanos),
+    };
+    let mut flow = ReceiveFlow::<64, BUCKETS>::new(&plan);
+    let mut iperf3 = Iperf3Jitter::default();
+    let mut is_omitted = omit_until.is_some();
+    for &Arrival { arrived_ns, sent_us, sequence } in arrivals {
+        if is_omitted && omit_until.is_some_and(|until| arrived_ns >= until) {
+            is_omitted = false;
+            iperf3 = Iperf3Jitter::default();
+        }
+        let mut datagram = [0; 16];
+        Header { sent_us, sequence }.write(&mut datagram, true);
+        flow.handle_datagram(Instant::from_nanos(arrived_ns), &datagram, datagram.len());
+        iperf3.record(sent_us, arrived_ns / 1000);
+        let apart_ns = flow.tally().jitter_ns as f64 - iperf3.seconds * 1e9;
+        assert!(apart_ns.abs() < 1000.0, "{label}: {apart_ns} ns apart at {sequence}");
+    }
+}
+
+/// As iperf3 since 3.8 computes it: seconds in floating point, from stamps of whole microseconds. The
+/// transit is how far the stamps are apart, whichever is later.
+#[derive(Debug, Default)]
+struct Iperf3Jitter {
+    previous: Option<f64>,
+    seconds: f64,
+}
+
+impl Iperf3Jitter {
+    fn record(&mut self, sent_us: u64, arrived_us: u64) {
+        let transit = arrived_us.abs_diff(sent_us) as f64 / 1e6;
+        let difference = (transit - self.previous.unwrap_or(transit)).abs();
+        self.previous = Some(transit);
+        self.seconds += (difference - self.seconds) / 16.0;
+    }
+}
+
+fn settings() -> TestSettings {
+    let mut settings = TestSettings::new(Protocol::Udp);
+    settings.limits.seconds = Some(10);
+    settings.block_bytes = 1250;
+    settings.bitrate = Some(BitsPerSec(10_000_000));
+    settings.counters_64bit = true;
+    settings
+}
+
+/// A thousand datagrams a second; twenty thousand small ones where they have to come late by far more
+/// than a receiver remembers.
+fn run(data: LinkModel, mut settings: TestSettings) -> Pair {
+    if data.reorder.is_some_and(|reorder| reorder.by_ns >= FAR_NS) {
+        settings.block_bytes = 125;
+        settings.bitrate = Some(BitsPerSec(20_000_000));
+        settings.limits.seconds = Some(3);
+    }
+    let mut pair = Pair::new(Setup { data, seed: 42, ..Setup::new(settings) });
+    pair.run(60 * NANOS_PER_SEC);
+    pair
+}
+
+/// All that is told of a stream.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    truth: Truth,
+    delays: Delays,
+}
+
+impl Told {
+    /// By the receiver.
+    fn measured(pair: &Pair) -> Self {
+        let end = match pair.streams[0].sender {
+            End::Client => End::Server,
+            End::Server => End::Client,
+        };
+        let summary = pair.endpoint(end).and_then(|end| end.accounts().summary(0));
+        let datagrams = summary.expect("it received").local.datagrams;
+        let detail = pair.streams[0].detail().expect("the receiver ran");
+        let known = "a receiver knows it";
+        Self {
+            truth: Truth {
+                packets: datagrams.packets,
+                lost: datagrams.lost.expect(known),
+                out_of_order: datagrams.out_of_order.expect(known),
+                duplicates: datagrams.duplicates.expect(known),
+                too_late: datagrams.too_late.expect(known),
+                reordering: detail.reordering.expect(known),
+                loss_bursts: detail.loss_bursts.expect(known),
+            },
+            delays: delays(&detail, datagrams.jitter_ns),
+        }
+    }
+
+    /// By the network.
+    fn injected(stream: &Stream) -> Self {
+        let (trace, measured) = (&stream.truth.trace, stream.truth.measured());
+        let first = measured.start;
+        Self { truth: trace.truth_of(measured.clone()), delays: trace.delays_of(measured, first) }
+    }
+
+    fn check(&self, right: &Self, label: &str) {
+        assert_eq!(self.truth, right.truth, "{label}");
+        check_delays(&self.delays, &right.delays, label);
+        let (told, right) = (self.delays.iperf3_ns, right.delays.iperf3_ns);
+        near(told as u64, right as u64, label);
+    }
+}
+
+fn delays(detail: &StreamDetail, iperf3_ns: u64) -> Delays {
+    let Jitter3550 { smoothed_ns, mean_ns } = detail.jitter.unwrap_or_default();
+    Delays {
+        variation: detail.delay_variation.unwrap_or_default(),
+        differences: detail.delay_differences.unwrap_or_default(),
+        smoothed_ns: smoothed_ns as f64,
+        mean_ns: mean_ns as f64,
+        iperf3_ns: iperf3_ns as f64,
+    }
+}
+
+/// The stretches between two samples.
+fn check_parts(stream: &Stream, label: &str) {
+    let measured = stream.truth.measured();
+    let mut begin = 0;
+    for (end, part) in &stream.parts {
+        let first = if *end > measured.start { measured.start } else { 0 };
+        let stretch = begin.max(first)..*end;
+        let label = format!("{label}, arrivals {stretch:?}");
+        begin = *end;
+        let right = stream.truth.trace.delays_of(stretch.clone(), first);
+        check_delays(&delays(part, 0), &right, &label);
+        let told = part.reordering.unwrap_or_default();
+        let Reordering { count, extent_sum, .. } = stream.truth.trace.truth_of(stretch).reordering;
+        assert_eq!((told.count, told.extent_sum), (count, extent_sum), "{label}");
+    }
+}
+
+fn check_delays(told: &Delays, right: &Delays, label: &str) {
+    for (what, told, right) in [
+        ("variation", told.variation, right.variation),
+        ("difference", told.differences, right.differences),
+    ] {
+        let label = format!("{label}: {what}");
+        assert_eq!(told.count, right.count, "{label}");
+        near(told.p50_ns, right.p50_ns, &format!("{label} p50"));
+        near(told.p90_ns, right.p90_ns, &format!("{label} p90"));
+        near(told.p99_ns, right.p99_ns, &format!("{label} p99"));
+        near(told.p999_ns, right.p999_ns, &format!("{label} p99.9"));
+        near(told.max_ns, right.max_ns, &format!("{label} max"));
+    }
+    near(told.smoothed_ns as u64, right.smoothed_ns as u64, &format!("{label}: jitter"));
+    near(told.mean_ns as u64, right.mean_ns as u64, &format!("{label}: mean difference"));
+}
+
+/// Within 5 %, and the microsecond that a sender's stamp is cut to.
+fn near(told: u64, right: u64, label: &str) {
+    assert!(told.abs_diff(right) <= right / 20 + 1064, "{label}: {told} is told of {right}");
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Truth { packets, lost, out_of_order, duplicates, too_late, reordering, loss_bursts } =
+            self.truth;
+        write!(f, "{packets:7} {lost:5} {:5} {:7}", loss_bursts.count, loss_bursts.longest)?;
+        write!(f, " {duplicates:5} {out_of_order:9} {:7}", reordering.extent_sum)?;
+        write!(f, " {:8} {too_late:8} |", reordering.max_extent)?;
+        let us = |ns: f64| ns / 1000.0;
+        let Delays { variation, differences, mean_ns, smoothed_ns, iperf3_ns } = self.delays;
+        write!(f, " {:7.1} {:7.1} {:7.1}", us(iperf3_ns), us(smoothed_ns), us(mean_ns))?;
+        for Percentiles { p50_ns, p90_ns, p99_ns, p999_ns, max_ns, .. } in [variation, differences]
+        {
+            write!(f, " |")?;
+            for ns in [p50_ns, p90_ns, p99_ns, p999_ns, max_ns] {
+                write!(f, " {:7.0}", us(ns as f64))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const HEAD: &str = "packets  lost  rows longest twice overtaken extents farthest too late | iperf3  \
+                    jitter    mean | PDV p50     p90     p99   p99.9     max |    IPDV     p90     \
+                    p99   p99.9     max";
+
+const MS: u64 = 1_000_000;
+const START_NS: u64 = 100_000 * NANOS_PER_SEC;
+const FAR_NS: u64 = 300 * MS;
+
+const QUIET: LinkModel = LinkModel {
+    latency_ns: 20 * MS,
+    jitter_ns: 0,
+    pattern: None,
+    loss_ppm: 0,
+    burst: None,
+    holes: None,
+    duplicate_ppm: 0,
+    reorder: None,
+    rate: None,
+    queue_bytes: None,
+    clock_offset_ns: 5 * 3600 * NANOS_PER_SEC as i64 + 123_456_789,
+};
+
+/// Those that have something of everything.
+const HARD: [&str; 3] = ["uniform, small", "queue that is full", "all of it"];
+
+const NETWORKS: [(&str, LinkModel); 15] = [
+    ("still", QUIET),
+    ("random loss", LinkModel { loss_ppm: 20_000, ..QUIET }),
+    ("rows of 5 lost", LinkModel { holes: Some(Holes { every: 95, length: 5 }), ..QUIET }),
+    ("bursts of loss", LinkModel { burst: BURST, ..QUIET }),
+    ("doubles", LinkModel { duplicate_ppm: 20_000, ..QUIET }),
+    ("doubles, apart", LinkModel { duplicate_ppm: 20_000, jitter_ns: 4 * MS, ..QUIET }),
+    ("overtaken by 4", LinkModel { reorder: reorder(30_000, 4 * MS + MS / 2), ..QUIET }),
+    ("overtaken by 100", LinkModel { reorder: reorder(10_000, 100 * MS), ..QUIET }),
+    ("too late", LinkModel { reorder: reorder(2000, FAR_NS), ..QUIET }),
+    ("uniform delay", LinkModel { jitter_ns: 3 * MS, ..QUIET }),
+    ("uniform, small", LinkModel { jitter_ns: MS / 2, ..QUIET }),
+    ("spikes", LinkModel { pattern: Some(Pattern::Spikes { ppm: 5000, by_ns: 8 * MS }), ..QUIET }),
+    ("queue that drains", LinkModel { pattern: QUEUE, ..QUIET }),
+    ("queue that is full", LinkModel { rate: Some(9_500_000), queue_bytes: Some(50_000), ..QUIET }),
+    (
+        "all of it",
+        LinkModel {
+            burst: BURST,
+            duplicate_ppm: 10_000,
+            reorder: reorder(20_000, 25 * MS),
+            pattern: QUEUE,
+            jitter_ns: MS,
+            ..QUIET
+        },
+    ),
+];
+
+const BURST: Option<Burst> = Some(Burst { begin_ppm: 5000, end_ppm: 200_000 });
+const QUEUE: Option<Pattern> =
+    Some(Pattern::Queue { period_ns: 2 * NANOS_PER_SEC, deepest_ns: 30 * MS });
+
+const fn reorder(ppm: u32, by_ns: u64) -> Option<Reorder> {
+    Some(Reorder { ppm, by_ns })
+}
