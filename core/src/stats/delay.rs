@@ -9,9 +9,9 @@ use crate::report::{Jitter3550, Percentiles};
 /// The delays of one stream; `B` buckets for each kind of percentiles.
 #[derive(Debug, Clone)]
 pub struct DelayMeter<const B: usize> {
-    /// Of the datagram with the highest number, while the next may follow it. Nanoseconds, and off by
-    /// what lies between the clocks, as all transits are.
-    previous_ns: Option<i64>,
+    /// Of the datagram with the highest number, while the next may follow it; else [`NONE`]. Nanoseconds,
+    /// and off by what lies between the clocks, as all transits are.
+    previous_ns: i64,
     fastest_ns: i64,
     /// The transits are counted from here, which is below the fastest one.
     base_ns: i64,
@@ -26,7 +26,7 @@ pub struct DelayMeter<const B: usize> {
 impl<const B: usize> Default for DelayMeter<B> {
     fn default() -> Self {
         Self {
-            previous_ns: None,
+            previous_ns: NONE,
             fastest_ns: NONE,
             base_ns: 0,
             moves: 0,
@@ -45,10 +45,10 @@ impl<const B: usize> DelayMeter<B> {
     pub fn record(&mut self, arrival: Arrival, sent_us: u64, arrived_ns: u64) {
         let transit_ns = arrived_ns.wrapping_sub(sent_us.wrapping_mul(1000)) as i64;
         if arrival == Arrival::InOrder {
-            if let Some(previous_ns) = self.previous_ns {
+            let previous_ns = core::mem::replace(&mut self.previous_ns, transit_ns);
+            if previous_ns != NONE {
                 self.record_difference(transit_ns.abs_diff(previous_ns));
             }
-            self.previous_ns = Some(transit_ns);
         } else if !self.record_other(arrival, transit_ns) {
             return;
         }
@@ -59,8 +59,8 @@ impl<const B: usize> DelayMeter<B> {
     pub fn record_row(&mut self, count: u64, sent_us: u64, arrived_ns: u64) {
         let Some(equal) = count.checked_sub(1) else { return };
         self.record(Arrival::InOrder, sent_us, arrived_ns);
-        let Some(transit_ns) = self.previous_ns else { return };
-        self.transits.record_many(transit_ns.wrapping_sub(self.base_ns) as u64, equal);
+        let offset_ns = self.previous_ns.wrapping_sub(self.base_ns) as u64;
+        self.transits.record_many(offset_ns, equal);
         self.differences.record_many(0, equal);
         self.difference_count += equal;
         for _ in 0..equal {
@@ -73,7 +73,7 @@ impl<const B: usize> DelayMeter<B> {
 
     /// What comes next is not to be compared with what came: one of the clocks has been set.
     pub const fn skip_difference(&mut self) {
-        self.previous_ns = None;
+        self.previous_ns = NONE;
     }
 
     /// Variation against the fastest datagram.
@@ -112,7 +112,7 @@ impl<const B: usize> DelayMeter<B> {
     #[inline(never)]
     fn record_other(&mut self, arrival: Arrival, transit_ns: i64) -> bool {
         match arrival {
-            Arrival::InOrder | Arrival::Gap(_) => self.previous_ns = Some(transit_ns),
+            Arrival::InOrder | Arrival::Gap(_) => self.previous_ns = transit_ns,
             Arrival::Late | Arrival::TooLate => {}
             Arrival::Duplicate | Arrival::Invalid => return false,
         }
