@@ -4,12 +4,12 @@
 //! be datagrams that the kernel joined.
 
 use std::io;
-use std::time::{Duration, SystemTime};
 
 use linerate_core::test::MAX_UDP_BLOCK;
 use linerate_core::time::Instant;
 use socket2::Socket;
 
+use super::arrivals::Arrivals;
 use super::looks::Sender;
 use crate::clock::Clock;
 use crate::report::Engine;
@@ -119,6 +119,7 @@ pub(super) struct Incoming {
     longest: usize,
     most_received: usize,
     held_bytes: u64,
+    arrivals: Arrivals,
 }
 
 impl Incoming {
@@ -158,6 +159,7 @@ impl Incoming {
             longest: 0,
             most_received: 0,
             held_bytes: 0,
+            arrivals: Arrivals::default(),
         }
     }
 
@@ -196,12 +198,13 @@ impl Incoming {
     ) -> io::Result<bool> {
         let count = sys::recv_messages(socket, &mut self.buffer, self.slot_bytes, &mut self.found)?;
         let (now, wall) = clock.with_wall();
+        let call = self.arrivals.call(now, wall);
         let mut received = 0;
         for (slot, message) in self.buffer.chunks_exact(self.slot_bytes).zip(&self.found[..count]) {
             let bytes = &slot[..message.len.min(slot.len())];
             let datagram_bytes = message.segment.max(1);
-            let arrived = message.arrived.map_or(now, |arrived| moved(now, wall, arrived));
-            take(&Message { arrived, bytes, len: message.len, datagram_bytes });
+            let (arrived, is_new_time) = (call.moved(message.arrived), call.is_new_time);
+            take(&Message { arrived, is_new_time, bytes, len: message.len, datagram_bytes });
             self.held_bytes += message.len as u64 + MESSAGE_BYTES;
             let joined = message.len.div_ceil(datagram_bytes);
             received += joined;
@@ -216,23 +219,14 @@ impl Incoming {
 #[derive(Debug)]
 pub(super) struct Message<'a> {
     pub(super) arrived: Instant,
+    /// That is not to be compared with the times of earlier ones.
+    pub(super) is_new_time: bool,
     /// What was copied of them.
     pub(super) bytes: &'a [u8],
     /// Bytes of all of them.
     pub(super) len: usize,
     /// Bytes of each, but the last may be shorter.
     pub(super) datagram_bytes: usize,
-}
-
-/// When something came that came at `arrived` by the wall clock, which shows `wall` at `now`. A wall
-/// clock that was set meanwhile tells nothing.
-fn moved(now: Instant, wall: SystemTime, arrived: SystemTime) -> Instant {
-    match wall.duration_since(arrived) {
-        Ok(age) if age < LONGEST_AGE => {
-            Instant::from_nanos(now.as_nanos().saturating_sub(age.as_nanos() as u64))
-        }
-        _ => now,
-    }
 }
 
 /// What kernels say of a row that is too long or whose parts do not fit the device, and devices that
@@ -263,8 +257,6 @@ const LONGEST_BYTES: usize = 1 << 16;
 const BUFFER_BYTES: usize = 4 * LONGEST_BYTES;
 /// What the kernel has of its own for each message that waits.
 const MESSAGE_BYTES: u64 = 1024;
-/// What waits in a socket does not wait longer.
-const LONGEST_AGE: Duration = Duration::from_secs(1);
 /// The longest header, and enough to tell a greeting from data.
 const START_BYTES: usize = 24;
 

@@ -150,6 +150,9 @@ fn receive_batch(
 ) -> io::Result<bool> {
     for _ in 0..TURN_CALLS {
         let may_hold_more = incoming.receive(&context.socket, context.clock, |message| {
+            if message.is_new_time {
+                flow.handle_clock_step();
+            }
             if message.bytes.len() == message.len {
                 flow.handle_row(message.arrived, message.bytes, message.datagram_bytes);
             } else {
