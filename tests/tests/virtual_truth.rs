@@ -2,17 +2,19 @@
 //! percentiles and jitter are near those of the whole list of delays, for the test and for each of its
 //! intervals. What is measured stands above what was injected in a table, which `--nocapture` shows.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use linerate_core::flow::{ReceiveFlow, StreamPlan};
 use linerate_core::protocol::datagram::Header;
-use linerate_core::report::{Jitter3550, LossBursts, Percentiles, Reordering, StreamDetail};
+use linerate_core::report::{LossBursts, Reordering};
 use linerate_core::stats::BUCKETS;
 use linerate_core::test::{Direction, End, Protocol, Role, StreamId, TestSettings};
 use linerate_core::time::{Instant, NANOS_PER_SEC};
 use linerate_core::units::BitsPerSec;
 use linerate_tests::link::model::{Burst, Holes, Link, LinkModel, Pattern, Reorder};
+use linerate_tests::link::told::{COLUMNS, Told, delays};
 use linerate_tests::link::trace::{Delays, Truth};
+use linerate_tests::virtual_time::control::other;
 use linerate_tests::virtual_time::law;
 use linerate_tests::virtual_time::pair::Pair;
 use linerate_tests::virtual_time::setup::Setup;
@@ -20,7 +22,7 @@ use linerate_tests::virtual_time::stream::Stream;
 
 #[test]
 fn receivers_tell_what_was_injected() {
-    let mut table = format!("{:17} {:8} {HEAD}\n", "network", "");
+    let mut table = format!("{:17} {:8} {COLUMNS}\n", "network", "");
     for (network, data) in NETWORKS {
         for (direction, omit_secs) in [(Direction::Forward, 0), (Direction::Reverse, 1)] {
             let label = format!("{network} {direction:?}");
@@ -28,14 +30,15 @@ fn receivers_tell_what_was_injected() {
             law::check_any(&pair, &label);
             law::check_complete(&pair, &label);
             let stream = &pair.streams[0];
-            let told = Told::measured(&pair);
-            let right = Told::injected(stream);
+            let told = measured(&pair);
+            let right = Told::injected(&stream.truth.trace, stream.truth.measured());
             for (first, second, told) in [(network, "measured", told), ("", "injected", right)] {
                 if direction == Direction::Forward {
                     writeln!(table, "{first:17} {second:8} {told}").expect("a string has room");
                 }
             }
-            told.check(&right, &label);
+            assert_eq!(told.truth, right.truth, "{label}");
+            check_delays(&told.delays, &right.delays, &label);
             check_parts(stream, &label);
         }
     }
@@ -49,7 +52,7 @@ fn rows_of_losses_have_the_length_that_was_asked_for() {
         let data = LinkModel { holes: Some(Holes { every, length }), ..QUIET };
         let pair = run(data, settings());
         let detail = pair.streams[0].detail().expect("the receiver ran");
-        let Truth { packets, lost, .. } = Told::measured(&pair).truth;
+        let Truth { packets, lost, .. } = measured(&pair).truth;
         // A row that nothing comes after is not seen.
         let count = (packets - 1) / (every + length);
         assert_eq!(detail.loss_bursts, Some(LossBursts { count, longest: length }));
@@ -75,7 +78,7 @@ fn an_offset_of_the_clocks_changes_nothing() {
     for (network, data) in NETWORKS.into_iter().filter(|(network, _)| HARD.contains(network)) {
         let [near, far] = [0, 7 * 3600 * NANOS_PER_SEC as i64].map(|clock_offset_ns| {
             let pair = run(LinkModel { clock_offset_ns, ..data }, settings());
-            (pair.streams[0].detail(), Told::measured(&pair).delays.iperf3_ns)
+            (pair.streams[0].detail(), measured(&pair).delays.iperf3_ns)
         });
         assert_eq!(near, far, "{network}");
     }
@@ -205,62 +208,12 @@ fn run(data: LinkModel, mut settings: TestSettings) -> Pair {
     pair
 }
 
-/// All that is told of a stream.
-#[derive(Debug, Clone, Copy)]
-struct Told {
-    truth: Truth,
-    delays: Delays,
-}
-
-impl Told {
-    /// By the receiver.
-    fn measured(pair: &Pair) -> Self {
-        let end = match pair.streams[0].sender {
-            End::Client => End::Server,
-            End::Server => End::Client,
-        };
-        let summary = pair.endpoint(end).and_then(|end| end.accounts().summary(0));
-        let datagrams = summary.expect("it received").local.datagrams;
-        let detail = pair.streams[0].detail().expect("the receiver ran");
-        let known = "a receiver knows it";
-        Self {
-            truth: Truth {
-                packets: datagrams.packets,
-                lost: datagrams.lost.expect(known),
-                out_of_order: datagrams.out_of_order.expect(known),
-                duplicates: datagrams.duplicates.expect(known),
-                too_late: datagrams.too_late.expect(known),
-                reordering: detail.reordering.expect(known),
-                loss_bursts: detail.loss_bursts.expect(known),
-            },
-            delays: delays(&detail, datagrams.jitter_ns),
-        }
-    }
-
-    /// By the network.
-    fn injected(stream: &Stream) -> Self {
-        let (trace, measured) = (&stream.truth.trace, stream.truth.measured());
-        let first = measured.start;
-        Self { truth: trace.truth_of(measured.clone()), delays: trace.delays_of(measured, first) }
-    }
-
-    fn check(&self, right: &Self, label: &str) {
-        assert_eq!(self.truth, right.truth, "{label}");
-        check_delays(&self.delays, &right.delays, label);
-        let (told, right) = (self.delays.iperf3_ns, right.delays.iperf3_ns);
-        near(told as u64, right as u64, label);
-    }
-}
-
-fn delays(detail: &StreamDetail, iperf3_ns: u64) -> Delays {
-    let Jitter3550 { smoothed_ns, mean_ns } = detail.jitter.unwrap_or_default();
-    Delays {
-        variation: detail.delay_variation.unwrap_or_default(),
-        differences: detail.delay_differences.unwrap_or_default(),
-        smoothed_ns: smoothed_ns as f64,
-        mean_ns: mean_ns as f64,
-        iperf3_ns: iperf3_ns as f64,
-    }
+/// What the receiver tells.
+fn measured(pair: &Pair) -> Told {
+    let receiver = other(pair.streams[0].sender);
+    let summary = pair.endpoint(receiver).and_then(|end| end.accounts().summary(0));
+    let detail = pair.streams[0].detail().expect("the receiver ran");
+    Told::measured(&summary.expect("it received").local.datagrams, &detail)
 }
 
 /// The stretches between two samples.
@@ -273,7 +226,8 @@ fn check_parts(stream: &Stream, label: &str) {
         let label = format!("{label}, arrivals {stretch:?}");
         begin = *end;
         let right = stream.truth.trace.delays_of(stretch.clone(), first);
-        check_delays(&delays(part, 0), &right, &label);
+        let told = Delays { iperf3_ns: right.iperf3_ns, ..delays(part, 0) };
+        check_delays(&told, &right, &label);
         let told = part.reordering.unwrap_or_default();
         let Reordering { count, extent_sum, .. } = stream.truth.trace.truth_of(stretch).reordering;
         assert_eq!((told.count, told.extent_sum), (count, extent_sum), "{label}");
@@ -281,51 +235,14 @@ fn check_parts(stream: &Stream, label: &str) {
 }
 
 fn check_delays(told: &Delays, right: &Delays, label: &str) {
-    for (what, told, right) in [
-        ("variation", told.variation, right.variation),
-        ("difference", told.differences, right.differences),
-    ] {
-        let label = format!("{label}: {what}");
-        assert_eq!(told.count, right.count, "{label}");
-        near(told.p50_ns, right.p50_ns, &format!("{label} p50"));
-        near(told.p90_ns, right.p90_ns, &format!("{label} p90"));
-        near(told.p99_ns, right.p99_ns, &format!("{label} p99"));
-        near(told.p999_ns, right.p999_ns, &format!("{label} p99.9"));
-        near(told.max_ns, right.max_ns, &format!("{label} max"));
-    }
-    near(told.smoothed_ns as u64, right.smoothed_ns as u64, &format!("{label}: jitter"));
-    near(told.mean_ns as u64, right.mean_ns as u64, &format!("{label}: mean difference"));
-}
-
-/// Within 5 %, and the microsecond that a sender's stamp is cut to.
-fn near(told: u64, right: u64, label: &str) {
-    assert!(told.abs_diff(right) <= right / 20 + 1064, "{label}: {told} is told of {right}");
-}
-
-impl fmt::Display for Told {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Truth { packets, lost, out_of_order, duplicates, too_late, reordering, loss_bursts } =
-            self.truth;
-        write!(f, "{packets:7} {lost:5} {:5} {:7}", loss_bursts.count, loss_bursts.longest)?;
-        write!(f, " {duplicates:5} {out_of_order:9} {:7}", reordering.extent_sum)?;
-        write!(f, " {:8} {too_late:8} |", reordering.max_extent)?;
-        let us = |ns: f64| ns / 1000.0;
-        let Delays { variation, differences, mean_ns, smoothed_ns, iperf3_ns } = self.delays;
-        write!(f, " {:7.1} {:7.1} {:7.1}", us(iperf3_ns), us(smoothed_ns), us(mean_ns))?;
-        for Percentiles { p50_ns, p90_ns, p99_ns, p999_ns, max_ns, .. } in [variation, differences]
-        {
-            write!(f, " |")?;
-            for ns in [p50_ns, p90_ns, p99_ns, p999_ns, max_ns] {
-                write!(f, " {:7.0}", us(ns as f64))?;
-            }
-        }
-        Ok(())
+    assert_eq!(told.variation.count, right.variation.count, "{label}");
+    assert_eq!(told.differences.count, right.differences.count, "{label}");
+    for ((what, told_ns), (_, right_ns)) in told.all_ns().into_iter().zip(right.all_ns()) {
+        // The microsecond is what a sender's stamp is cut to.
+        let is_near = (told_ns - right_ns).abs() <= right_ns / 20.0 + 1064.0;
+        assert!(is_near, "{label}: {what} is told as {told_ns} ns of {right_ns}");
     }
 }
-
-const HEAD: &str = "packets  lost  rows longest twice overtaken extents farthest too late | iperf3  \
-                    jitter    mean | PDV p50     p90     p99   p99.9     max |    IPDV     p90     \
-                    p99   p99.9     max";
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 100_000 * NANOS_PER_SEC;

@@ -7,6 +7,7 @@
 //! | [`model`] | when packets arrive, or that they never do |
 //! | [`tap`] | two namespaces, a TAP device in each, and the link between them |
 //! | [`trace`] | the truth about the data that went over it |
+//! | [`told`] | what receivers tell of it, beside that truth |
 //! | [`noise`] | what the link adds on its own |
 //! | [`words`] | models as people type them |
 
@@ -17,5 +18,6 @@ pub mod noise;
 mod shovel;
 #[cfg(target_os = "linux")]
 pub mod tap;
+pub mod told;
 pub mod trace;
 pub mod words;

@@ -1,0 +1,218 @@
+//! What real receivers say of networks that are known: linerate and stock iperf3 across the impairment
+//! link, what they tell beside what the link did. Counts are asserted to the datagram. Delays are
+//! asserted with `LINERATE_LONG` only, for they are those of a thread that moves frames as well; what
+//! the link adds on its own is measured first. `--nocapture` shows the table. Needs root and Linux.
+#![cfg(target_os = "linux")]
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use linerate_tests::client;
+use linerate_tests::link::model::{Burst, Holes, LinkModel, Pattern, Reorder};
+use linerate_tests::link::tap::{FAR, TapLink, Wire};
+use linerate_tests::link::told::{COLUMNS, Told, iperf3_jitter_ns};
+use linerate_tests::namespace::may_make_namespaces;
+use linerate_tests::server::Server;
+use linerate_tests::tool::Tool;
+use serde_json::Value;
+
+#[test]
+fn receivers_tell_what_the_link_did() {
+    if !may_make_namespaces() || !Tool::Iperf3.is_here() {
+        return;
+    }
+    let is_long = std::env::var_os("LINERATE_LONG").is_some();
+    let quiet = (0..if is_long { 3 } else { 1 }).map(|_| run(QUIET, Tool::Linerate, is_long));
+    let noise = quiet
+        .map(|run| run.apart_ns())
+        .reduce(|a, b| std::array::from_fn(|index| f64::max(a[index], b[index])));
+    let noise = noise.expect("there was a run");
+    let mut table = format!("{:15} {:8} {COLUMNS}\n", "network", "");
+    let mut wrong = Vec::new();
+    for (network, model) in
+        NETWORKS.into_iter().filter(|(network, _)| is_long || SHORT.contains(network))
+    {
+        for tool in [Tool::Linerate, Tool::Iperf3] {
+            let tries = (0..if is_long { 3 } else { 1 }).map(|_| {
+                let run = run(model, tool, is_long);
+                let label = format!("{network} {tool}");
+                run.check_counts(&label);
+                let faults = if is_long { run.check_delays(&noise, &label) } else { Vec::new() };
+                (run, faults)
+            });
+            // Other work on a small machine may hold up the link or the programs, so the best of a few
+            // counts.
+            let mut best: Option<(Run, Vec<String>)> = None;
+            for (run, faults) in tries {
+                let is_right = faults.is_empty();
+                if best.as_ref().is_none_or(|(_, before)| faults.len() < before.len()) {
+                    best = Some((run, faults));
+                }
+                if is_right {
+                    break;
+                }
+            }
+            let (run, faults) = best.expect("there was a run");
+            run.write(network, &mut table);
+            wrong.extend(faults);
+        }
+    }
+    println!("{table}");
+    let noise = Told::default().delays.all_ns().into_iter().zip(noise);
+    let noise: Vec<String> =
+        noise.map(|((what, _), ns)| format!("{what} {:.0}", ns / 1000.0)).collect();
+    println!("noise of the link, microseconds: {}", noise.join(", "));
+    assert!(wrong.is_empty(), "{}\n{table}", wrong.join("\n"));
+}
+
+/// A test over the link.
+struct Run {
+    tool: Tool,
+    told: Told,
+    right: Told,
+    /// Datagrams that the receiving system had no room for.
+    overflow: u64,
+    document: Value,
+}
+
+/// linerate sends a thousand datagrams a second to `tool`.
+fn run(model: LinkModel, tool: Tool, is_long: bool) -> Run {
+    let wire = Wire { there: model, seed: 5, data_from_bytes: DATAGRAM_BYTES, ..Wire::default() };
+    let link = TapLink::start(&wire);
+    let server = Server::start_in(&link.far, tool, &["-1", "-J"]);
+    let count = if is_long { "10000" } else { "1500" };
+    let words = ["-u", "-k", count, "-b", "10M", "-l", "1250", "-J"];
+    let client = client::start_in(&link.near, Tool::Linerate, FAR.v4, server.port(), &words);
+    let client = client.wait(LIMIT).unwrap_or_else(|why| panic!("{why}\n{}", link.passed()));
+    let server = server.wait().unwrap_or_else(|why| panic!("{why}\n{client}\n{}", link.passed()));
+    let document = server.document().unwrap_or_else(|why| panic!("{why}"));
+    assert!(document["error"].is_null(), "{server}\n{}", link.passed());
+    let mut told = Told::document(&document);
+    if tool == Tool::Iperf3 {
+        let received = &document["end"]["sum_received"];
+        let count = |value: &Value| value.as_u64().unwrap_or(0);
+        told.truth.packets = count(&received["packets"]);
+        told.truth.lost = count(&received["lost_packets"]);
+        told.truth.out_of_order = count(&document["end"]["streams"][0]["udp"]["out_of_order"]);
+        told.delays.iperf3_ns = iperf3_jitter_ns(&document);
+    }
+    let passed = link.passed();
+    let trace = &passed.traces[0];
+    let right = Told::injected(trace, trace.until(told.truth.packets));
+    Run { tool, told, right, overflow: link.far.udp_overflow(), document }
+}
+
+impl Run {
+    /// A receiver of linerate is right to the datagram, but for those that its system had no room for.
+    fn check_counts(&self, label: &str) {
+        let (told, right) = (&self.told.truth, &self.right.truth);
+        let what = format!("{label}: {} had no room\n{:#}", self.overflow, self.document["end"]);
+        assert!(told.packets > 1000, "{what}");
+        if self.tool != Tool::Linerate {
+            return;
+        }
+        if self.overflow > 0 {
+            let possible = right.lost..=right.lost + self.overflow;
+            return assert!(possible.contains(&told.lost), "{what}");
+        }
+        assert_eq!(told, right, "{what}");
+        let [told, right] = [&self.told, &self.right].map(|of| of.delays);
+        assert_eq!(told.variation.count, right.variation.count, "{what}");
+        assert_eq!(told.differences.count, right.differences.count, "{what}");
+    }
+
+    /// Within 10 % and what the link adds on its own.
+    fn check_delays(&self, noise_ns: &[f64; 13], label: &str) -> Vec<String> {
+        let [told, right] = [&self.told, &self.right].map(|of| of.delays.all_ns());
+        let all = told.into_iter().zip(right).zip(noise_ns);
+        let known = all.take(if self.tool == Tool::Linerate { 13 } else { 1 });
+        let far = known.filter(|(((_, told_ns), (_, right_ns)), noise_ns)| {
+            (told_ns - right_ns).abs() > right_ns / 10.0 + **noise_ns
+        });
+        far.map(|(((what, told_ns), (_, right_ns)), noise_ns)| {
+            format!("{label}: {what} is told as {told_ns} ns of {right_ns}, noise {noise_ns}")
+        })
+        .collect()
+    }
+
+    /// How far what is told is from what was injected, nanoseconds.
+    fn apart_ns(&self) -> [f64; 13] {
+        let (told, right) = (self.told.delays.all_ns(), self.right.delays.all_ns());
+        std::array::from_fn(|index| (told[index].1 - right[index].1).abs())
+    }
+
+    fn write(&self, network: &str, table: &mut String) {
+        let Self { told, right, overflow, .. } = self;
+        writeln!(table, "{network:15} injected {right}").expect("a string has room");
+        match self.tool {
+            Tool::Iperf3 => {
+                let truth = told.truth;
+                let jitter_us = told.delays.iperf3_ns / 1000.0;
+                let line = format!("{:7} {:5}", truth.packets, truth.lost);
+                let line =
+                    format!("{line} {:>5} {:>7} {:>5} {:9}", "-", "-", "-", truth.out_of_order);
+                write!(
+                    table,
+                    "{:15} iperf3   {line} {:>7} {:>8} {:>8} | {jitter_us:6.1}",
+                    "", "-", "-", "-"
+                )
+            }
+            _ => write!(table, "{:15} linerate {told}", ""),
+        }
+        .expect("a string has room");
+        let full = if *overflow > 0 { format!(" ({overflow} had no room)") } else { String::new() };
+        writeln!(table, "{full}").expect("a string has room");
+    }
+}
+
+const MS: u64 = 1_000_000;
+
+const QUIET: LinkModel = LinkModel {
+    latency_ns: 10 * MS,
+    jitter_ns: 0,
+    pattern: None,
+    loss_ppm: 0,
+    burst: None,
+    holes: None,
+    duplicate_ppm: 0,
+    reorder: None,
+    rate: None,
+    queue_bytes: None,
+    clock_offset_ns: 0,
+};
+
+const NETWORKS: [(&str, LinkModel); 11] = [
+    ("still", QUIET),
+    ("random loss", LinkModel { loss_ppm: 20_000, ..QUIET }),
+    ("rows of 5 lost", LinkModel { holes: Some(Holes { every: 95, length: 5 }), ..QUIET }),
+    ("doubles", LinkModel { duplicate_ppm: 20_000, jitter_ns: 3 * MS, ..QUIET }),
+    ("overtaken by 4", LinkModel { reorder: reorder(30_000, 4 * MS + MS / 2), ..QUIET }),
+    ("overtaken by 50", LinkModel { reorder: reorder(10_000, 50 * MS), ..QUIET }),
+    ("uniform delay", LinkModel { jitter_ns: 5 * MS, ..QUIET }),
+    ("spikes", LinkModel { pattern: Some(Pattern::Spikes { ppm: 5000, by_ns: 20 * MS }), ..QUIET }),
+    ("queue drains", LinkModel { pattern: QUEUE, ..QUIET }),
+    ("full queue", LinkModel { rate: Some(9_800_000), queue_bytes: Some(50_000), ..QUIET }),
+    (
+        "all of it",
+        LinkModel {
+            burst: Some(Burst { begin_ppm: 5000, end_ppm: 200_000 }),
+            duplicate_ppm: 10_000,
+            reorder: reorder(20_000, 25 * MS),
+            pattern: QUEUE,
+            jitter_ns: MS,
+            ..QUIET
+        },
+    ),
+];
+
+/// Those that are enough where there is little time.
+const SHORT: [&str; 2] = ["rows of 5 lost", "all of it"];
+
+const QUEUE: Option<Pattern> = Some(Pattern::Queue { period_ns: 2_000 * MS, deepest_ns: 30 * MS });
+
+const fn reorder(ppm: u32, by_ns: u64) -> Option<Reorder> {
+    Some(Reorder { ppm, by_ns })
+}
+
+const DATAGRAM_BYTES: usize = 1250;
+const LIMIT: Duration = Duration::from_secs(40);
