@@ -8,7 +8,7 @@ use linerate_core::flow::{ReceiveFlow, StreamPlan};
 use linerate_core::protocol::datagram::Header;
 use linerate_core::report::{LossBursts, Reordering};
 use linerate_core::stats::BUCKETS;
-use linerate_core::test::{Direction, End, Protocol, Role, StreamId, TestSettings};
+use linerate_core::test::{Direction, Protocol, Role, StreamId, TestSettings};
 use linerate_core::time::{Instant, NANOS_PER_SEC};
 use linerate_core::units::BitsPerSec;
 use linerate_tests::link::model::{Burst, Holes, Link, LinkModel, Pattern, Reorder};
