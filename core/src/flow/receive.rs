@@ -243,7 +243,12 @@ mod tests {
         }
     }
 
-    fn arrive(flow: &mut ReceiveFlow<1, BUCKETS>, at_us: u64, sent_us: u64, sequence: u64) {
+    fn arrive<const WORDS: usize>(
+        flow: &mut ReceiveFlow<WORDS, BUCKETS>,
+        at_us: u64,
+        sent_us: u64,
+        sequence: u64,
+    ) {
         let mut datagram = [0; 100];
         Header { sent_us, sequence }.write(&mut datagram, false);
         flow.handle_datagram(Instant::from_nanos(at_us * 1000), &datagram, datagram.len());
@@ -308,6 +313,46 @@ mod tests {
         flow.handle_datagram(Instant::ZERO, &named.hello(), NamedGreeting::LEN);
         flow.handle_datagram(Instant::ZERO, &named.reply()[..24], NamedGreeting::LEN);
         assert_eq!(flow.tally(), Tally::default());
+        let (mut disturbed, mut plain) = (flow.clone(), flow);
+        for sequence in 1..=5 {
+            arrive(&mut plain, 1000 * sequence + sequence % 3, 1000 * sequence, sequence);
+            arrive(&mut disturbed, 1000 * sequence + sequence % 3, 1000 * sequence, sequence);
+            let late = Instant::from_nanos(1_000_000 * sequence + 900_000);
+            disturbed.handle_datagram(late, &greeting::HELLO, 4);
+        }
+        assert_eq!(disturbed.sample(), plain.sample());
+        assert_eq!(disturbed.detail().whole(), plain.detail().whole());
+    }
+
+    #[test]
+    fn counts_stay_right_where_counters_of_32_bits_become_negative_and_where_they_end() {
+        for end in [1_u64 << 31, 1 << 32] {
+            let first = end - 1000;
+            let mut flow = ReceiveFlow::<2, BUCKETS>::new(&plan(None));
+            arrive(&mut flow, 0, 0, first);
+            let start = flow.tally();
+            // Each seventh is missing, a fifth of these come late, and each eleventh comes again.
+            let others = (first + 1..end + 1000).filter(|number| number % 7 > 0);
+            let mut expected = start;
+            for number in others {
+                expected.lost += number - expected.packets - 1;
+                expected.packets = number;
+                arrive(&mut flow, number - first, 0, number & 0xffff_ffff);
+                if number % 11 == 0 {
+                    arrive(&mut flow, number - first, 0, number & 0xffff_ffff);
+                    expected.duplicates += 1;
+                }
+                if number % 35 == 1 {
+                    arrive(&mut flow, number - first, 0, (number - 1) & 0xffff_ffff);
+                    expected.lost -= 1;
+                    expected.out_of_order += 1;
+                }
+            }
+            let told = flow.tally();
+            let counts =
+                |of: &Tally| (of.packets, of.lost, of.out_of_order, of.duplicates, of.too_late);
+            assert_eq!(counts(&told), counts(&expected), "{end}");
+        }
     }
 
     #[test]
