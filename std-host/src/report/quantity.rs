@@ -132,6 +132,7 @@ mod tests {
     fn amounts_step_by_1024_and_keep_three_digits() {
         for (bytes, expected) in [
             (0, "0.00 Byte"),
+            (1, "1.00 Byte"),
             (999, " 999 Byte"),
             (1023, "1023 Byte"),
             (1024, "1.00 KByte"),
@@ -141,7 +142,10 @@ mod tests {
             (1_047_552, "1023 KByte"),
             (1 << 20, "1.00 MByte"),
             (25_034_752, "23.9 MByte"),
+            (1 << 31, "2.00 GByte"),
+            (1 << 32, "4.00 GByte"),
             (6_335_076_761, "5.90 GByte"),
+            ((1 << 63) - 1, "8388608 TByte"),
             (u64::MAX, "16777216 TByte"),
         ] {
             assert_eq!(amount(bytes), expected, "{bytes}");
