@@ -122,6 +122,57 @@ fn what_a_narrow_link_drops_is_what_a_receiver_misses() {
 }
 
 #[test]
+fn the_rate_of_a_receiver_stands_beside_what_its_sender_could_not_send() {
+    if !may_run() {
+        return;
+    }
+    let narrow =
+        LinkModel { rate: Some(20_000_000), queue_bytes: Some(60_000), ..LinkModel::default() };
+    for (client, server) in PAIRS {
+        let link = TapLink::start(&Wire { back: narrow, ..Wire::default() });
+        let both = run(&link, client, server, FAR.v4, "-u -R -P 8 -t 1 -b 10M -l 1400");
+        let rate = |side: &str| both.client["end"][side]["bits_per_second"].as_f64();
+        let [sent, received] = ["sum_sent", "sum_received"].map(|side| rate(side).unwrap_or(0.0));
+        let what = format!("{client} of {server}: {received} of {sent}\n{:#}", both.client["end"]);
+        assert!((1e6..21e6).contains(&received) && sent > 2.0 * received, "{what}");
+    }
+}
+
+#[test]
+fn retransmits_are_those_of_the_sender_of_each_direction() {
+    if !may_run() {
+        return;
+    }
+    let lossy = LinkModel { loss_ppm: 10_000, ..LinkModel::default() };
+    let clean = LinkModel::default();
+    for (options, there, back) in [
+        ("-n 4M -P 2", lossy, clean),
+        ("-n 4M -P 2 -R", clean, lossy),
+        ("-n 4M -P 2 --bidir", lossy, clean),
+        ("-n 4M -P 2 --bidir", clean, lossy),
+    ] {
+        let link = TapLink::start(&Wire { there, back, data_from_bytes: 1000, ..Wire::default() });
+        let both = run(&link, Tool::Linerate, Tool::Linerate, FAR.v4, options);
+        let what = format!("{options}\n{:#}\n{}", both.client["end"], link.passed());
+        let told = |end: &Value, key: &str| end["end"][key]["retransmits"].as_u64();
+        let lost = link.passed().counts.map(|counts| counts.lost);
+        let retransmits = told(&both.client, "sum_sent");
+        if options.ends_with("--bidir") {
+            let reverse = told(&both.client, "sum_sent_bidir_reverse");
+            let ways = if lost[0] > 0 { [retransmits, reverse] } else { [reverse, retransmits] };
+            // A sender may send again what was only late.
+            let [lossy, clean] = ways.map(|way| way.unwrap_or_else(|| panic!("{what}")));
+            assert!(2 * clean < lossy, "{what}");
+        } else {
+            assert_eq!(retransmits, told(&both.server, "sum_sent"), "{what}");
+        }
+        // What was lost last may be sent again after the test.
+        let all = retransmits.max(told(&both.client, "sum_sent_bidir_reverse")).unwrap_or(0);
+        assert!(lost != [0, 0] && 2 * all > lost[0] + lost[1], "{what}");
+    }
+}
+
+#[test]
 fn tcp_finds_the_rate_of_a_narrow_link() {
     if !may_run() {
         return;

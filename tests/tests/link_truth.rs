@@ -181,7 +181,7 @@ const QUIET: LinkModel = LinkModel {
     clock_offset_ns: 0,
 };
 
-const NETWORKS: [(&str, LinkModel); 11] = [
+const NETWORKS: [(&str, LinkModel); 12] = [
     ("still", QUIET),
     ("random loss", LinkModel { loss_ppm: 20_000, ..QUIET }),
     ("rows of 5 lost", LinkModel { holes: Some(Holes { every: 95, length: 5 }), ..QUIET }),
@@ -191,6 +191,7 @@ const NETWORKS: [(&str, LinkModel); 11] = [
     ("uniform delay", LinkModel { jitter_ns: 5 * MS, ..QUIET }),
     ("spikes", LinkModel { pattern: Some(Pattern::Spikes { ppm: 5000, by_ns: 20 * MS }), ..QUIET }),
     ("queue drains", LinkModel { pattern: QUEUE, ..QUIET }),
+    ("lumps", LinkModel { pattern: Some(Pattern::Lumps { every_ns: 100 * MS }), ..QUIET }),
     ("full queue", LinkModel { rate: Some(9_800_000), queue_bytes: Some(50_000), ..QUIET }),
     (
         "all of it",

@@ -15,6 +15,7 @@ use linerate_tests::relay::{Datagrams, Relay};
 use linerate_tests::script::{Peer, Step, honest_server, honest_server_end};
 use linerate_tests::server::Server;
 use linerate_tests::tool::Tool::{Iperf3, Linerate};
+use serde_json::Value;
 
 #[test]
 fn without_reports_a_document_has_one_interval_of_the_whole_test() {
@@ -29,6 +30,22 @@ fn without_reports_a_document_has_one_interval_of_the_whole_test() {
             assert_eq!(intervals.len(), 1, "{ended}");
             assert!(intervals[0]["sum"]["bytes"].as_u64() > Some(0), "{ended}");
         }
+    }
+}
+
+/// As iperf3 has it: of several streams the mean.
+#[test]
+fn jitter_of_several_streams_is_their_mean() {
+    let server = Server::start(Linerate, &["-1", "-J"]);
+    let options = ["-u", "-t", "1", "-b", "2M", "-l", "1000", "-P", "4", "-J"];
+    let client = client::run(Linerate, "127.0.0.1", server.port(), &options, LIMIT);
+    for ended in [client.expect("it ends"), server.wait().expect("it ends")] {
+        let end = &ended.document().expect("a document")["end"];
+        let jitter = |of: &Value| of["jitter_ms"].as_f64().expect("a number");
+        let streams = end["streams"].as_array().expect("streams");
+        let mean = streams.iter().map(|stream| jitter(&stream["udp"])).sum::<f64>() / 4.0;
+        assert_eq!(streams.len(), 4, "{ended}");
+        assert!((jitter(&end["sum_received"]) - mean).abs() < 1e-5, "{mean}: {ended}");
     }
 }
 

@@ -8,7 +8,7 @@ use linerate_core::flow::{ReceiveFlow, StreamPlan};
 use linerate_core::protocol::datagram::Header;
 use linerate_core::report::{LossBursts, Reordering};
 use linerate_core::stats::BUCKETS;
-use linerate_core::test::{Direction, Protocol, Role, StreamId, TestSettings};
+use linerate_core::test::{Direction, End, Limits, Protocol, Role, StreamId, TestSettings};
 use linerate_core::time::{Instant, NANOS_PER_SEC};
 use linerate_core::units::BitsPerSec;
 use linerate_tests::link::model::{Burst, Holes, Link, LinkModel, Pattern, Reorder};
@@ -82,6 +82,31 @@ fn an_offset_of_the_clocks_changes_nothing() {
         });
         assert_eq!(near, far, "{network}");
     }
+}
+
+/// A fourth of all datagrams is overtaken, and none is lost.
+#[test]
+fn reordering_alone_is_no_loss() {
+    let mut settings = settings();
+    settings.limits = Limits { blocks: Some(5000), ..Limits::default() };
+    let pair = run(LinkModel { reorder: reorder(250_000, 8 * MS), ..QUIET }, settings);
+    law::check_any(&pair, "reordering");
+    law::check_complete(&pair, "reordering");
+    let Truth { packets, lost, out_of_order, .. } = measured(&pair).truth;
+    assert_eq!((packets, lost), (5000, 0));
+    assert!(out_of_order > 1000, "{out_of_order}");
+}
+
+#[test]
+fn intervals_hold_what_came_in_them_though_it_comes_in_lumps() {
+    let lumps = Some(Pattern::Lumps { every_ns: 300 * MS });
+    let pair = run(LinkModel { pattern: lumps, ..QUIET }, settings());
+    law::check_complete(&pair, "lumps");
+    let intervals = &pair.log(End::Server).intervals;
+    let packets: Vec<u64> =
+        intervals.iter().map(|interval| interval.streams[0].datagrams.packets).collect();
+    // Three or four lumps of 300 datagrams come in a second.
+    assert!(packets[..9].iter().all(|&count| count == 900 || count == 1200), "{packets:?}");
 }
 
 /// Jitter of the first half of a test is in its percentiles and in its mean, not in its last value.
@@ -203,7 +228,9 @@ fn run(data: LinkModel, mut settings: TestSettings) -> Pair {
         settings.bitrate = Some(BitsPerSec(20_000_000));
         settings.limits.seconds = Some(3);
     }
-    let mut pair = Pair::new(Setup { data, seed: 42, ..Setup::new(settings) });
+    // The word that the test is over comes after the data.
+    let setup = Setup { data, seed: 42, control_latency_ns: 60 * MS, ..Setup::new(settings) };
+    let mut pair = Pair::new(setup);
     pair.run(60 * NANOS_PER_SEC);
     pair
 }

@@ -69,6 +69,11 @@ pub enum Pattern {
         /// What the queue delays when it is deepest.
         deepest_ns: u64,
     },
+    /// A device that hands on all it has at once, and then nothing for a while.
+    Lumps {
+        /// From one lump to the next.
+        every_ns: u64,
+    },
     /// Jitter that ends.
     Early {
         /// As long after the first packet.
@@ -227,6 +232,7 @@ impl Link {
                 let from_empty_ns = phase_ns.min(period_ns - phase_ns);
                 deepest_ns * from_empty_ns / (period_ns / 2)
             }
+            Some(Pattern::Lumps { every_ns }) => every_ns - age_ns % every_ns,
             Some(Pattern::Early { until_ns, jitter_ns }) if age_ns < until_ns => {
                 self.random.below(jitter_ns + 1)
             }
@@ -325,6 +331,8 @@ mod tests {
         assert_eq!(spikes.iter().max(), Some(&(3 * MS)));
         let behind = spikes.windows(2).filter(|pair| pair[0] == 3 * MS && pair[1] < 3 * MS);
         assert!(behind.clone().count() > 20 && behind.clone().all(|pair| pair[1] == 2 * MS));
+        let lumps = delays(Pattern::Lumps { every_ns: 4 * MS }, 6);
+        assert_eq!(lumps, [4, 3, 2, 1, 4, 3].map(|ms| ms * MS));
         let early = delays(Pattern::Early { until_ns: 50 * MS, jitter_ns: MS / 2 }, 100);
         assert!(early[..50].iter().any(|delay| *delay > MS / 4) && early[50..] == [0; 50]);
     }

@@ -37,6 +37,10 @@ pub fn set(model: &mut LinkModel, option: &str, value: &str) -> Result<(), Strin
             }
             model.pattern = Some(Pattern::Queue { period_ns, deepest_ns });
         }
+        "--lumps" => match time(value)? {
+            0 => return Err(wrong("a time above zero")),
+            every_ns => model.pattern = Some(Pattern::Lumps { every_ns }),
+        },
         "--duplicate" => model.duplicate_ppm = chance(value)?,
         "--reorder" => {
             let (part, by) = pair()?;
@@ -58,6 +62,7 @@ pub const OPTIONS: &str = "\
 --holes NUMBER,NUMBER  after so many packets, so many are lost
 --spikes PART,TIME     so many are held up so long, and those behind them
 --wave TIME,TIME       a queue that fills and drains: its period, and what it delays when full
+--lumps TIME           everything at once, each time so long after the last
 --duplicate PART       so many arrive twice
 --reorder PART,TIME    so many are held back so long
 --rate BITS            bits a second (20M)
@@ -101,6 +106,7 @@ mod tests {
             ("--burst", "0.1%,25%"),
             ("--holes", "100,3"),
             ("--spikes", "1%,5ms"),
+            ("--lumps", "300ms"),
             ("--wave", "1s,20ms"),
             ("--duplicate", "100%"),
             ("--reorder", "2%,1s"),
