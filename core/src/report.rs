@@ -202,7 +202,7 @@ pub struct Reordering {
     pub count: u64,
     /// All extents together.
     pub extent_sum: u64,
-    /// The largest.
+    /// The largest; of an interval that has any, the largest of the test so far.
     pub max_extent: u64,
 }
 

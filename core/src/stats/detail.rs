@@ -69,10 +69,11 @@ impl<const B: usize> FlowDetail<B> {
             ) => {
                 detail.jitter = delay.jitter();
                 (detail.delay_variation, detail.delay_differences) = delay.since(delay_before);
+                let late = reordering.count.saturating_sub(before.count);
                 detail.reordering = Some(Reordering {
-                    count: reordering.count.saturating_sub(before.count),
+                    count: late,
                     extent_sum: reordering.extent_sum.saturating_sub(before.extent_sum),
-                    max_extent: reordering.max_extent,
+                    max_extent: if late > 0 { reordering.max_extent } else { 0 },
                 });
             }
             _ => {}
