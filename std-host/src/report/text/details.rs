@@ -35,9 +35,11 @@ pub(super) fn text(options: &TextOptions, start: &TestStart, end: &TestEnd) -> S
             text += &block(&direction(start, role), &together);
         }
     }
-    for verdict in &end.verdicts {
-        let words = verdict::words(verdict, options.format);
-        text += &format!("{}{words}\n", direction(start, verdict.role));
+    for &role in view::directions(&start.settings, start.connection.end) {
+        for verdict in end.verdicts.iter().filter(|verdict| verdict.role == role) {
+            let words = verdict::words(verdict, options.format);
+            text += &format!("{}{words}\n", direction(start, role));
+        }
     }
     text
 }
@@ -165,11 +167,13 @@ fn round_trips(streams: &[Known]) -> Row {
     loaded.or_else(|| idle.map(|idle| ("Round trip", idle)))
 }
 
-/// Shares of the sender's time, of several their mean.
+/// Shares of the time that its kernel was watched for, of several senders their mean.
 fn waits(streams: &[Known]) -> Row {
     let known = || streams.iter().filter_map(|known| Some((known, known.sender.waits?)));
     known().next()?;
-    let whole_us: u64 = known().map(|(known, _)| known.sent.duration_ns / 1000).sum();
+    let watched_ns =
+        |known: &Known| known.sender.thread.map_or(known.sent.duration_ns, |thread| thread.wall_ns);
+    let whole_us: u64 = known().map(|(known, _)| watched_ns(known) / 1000).sum();
     let share = |micros: u64| percent(percentage(micros, whole_us).min(100.0));
     let window = share(known().map(|(_, waits)| waits.receive_window_us).sum());
     let buffer = share(known().map(|(_, waits)| waits.send_buffer_us).sum());
