@@ -195,7 +195,7 @@ pub struct Jitter3550 {
 }
 
 /// How late datagrams were that came out of order: the extent of each is how many with higher
-/// numbers came before it (RFC 4737).
+/// numbers came before it (after RFC 4737, which counts other late ones in between, too).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reordering {

@@ -80,7 +80,7 @@ fn run(model: LinkModel, tool: Tool, is_long: bool) -> Run {
     let wire = Wire { there: model, seed: 5, data_from_bytes: DATAGRAM_BYTES, ..Wire::default() };
     let link = TapLink::start(&wire);
     let server = Server::start_in(&link.far, tool, &["-1", "-J"]);
-    let count = if is_long { "10000" } else { "1500" };
+    let count = if is_long { "10000" } else { "1000" };
     let words = ["-u", "-k", count, "-b", "10M", "-l", "1250", "-J"];
     let client = client::start_in(&link.near, Tool::Linerate, FAR.v4, server.port(), &words);
     let client = client.wait(LIMIT).unwrap_or_else(|why| panic!("{why}\n{}", link.passed()));
@@ -107,7 +107,7 @@ impl Run {
     fn check_counts(&self, label: &str) {
         let (told, right) = (&self.told.truth, &self.right.truth);
         let what = format!("{label}: {} had no room\n{:#}", self.overflow, self.document["end"]);
-        assert!(told.packets > 1000, "{what}");
+        assert!(told.packets > 900, "{what}");
         if self.tool != Tool::Linerate {
             return;
         }
