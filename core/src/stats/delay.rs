@@ -15,6 +15,7 @@ pub struct DelayMeter<const B: usize> {
     fastest_ns: i64,
     /// The transits are counted from here, which is below the fastest one.
     base_ns: i64,
+    /// How far that has moved in all.
     moved_ns: u64,
     transits: Histogram<B>,
     differences: Histogram<B>,
