@@ -82,6 +82,13 @@ impl Namespace {
         assert!(status.is_ok_and(|status| status.success()), "ip {words}");
     }
 
+    /// Runs the `tc` command with these words in the namespace; whether this kernel can do it.
+    pub fn tc(&self, words: &str) -> bool {
+        let mut command = self.command("tc".as_ref());
+        let ended = command.args(words.split_whitespace()).output();
+        ended.is_ok_and(|ended| ended.status.success())
+    }
+
     /// UDP datagrams over IPv4 that came here but found no room in their socket.
     ///
     /// # Panics

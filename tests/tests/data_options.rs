@@ -12,6 +12,8 @@ use linerate_tests::server::Server;
 use linerate_tests::tool::Tool;
 use linerate_tests::{client, pair};
 
+use serde_json::Value;
+
 use Tool::{Iperf3, Linerate};
 
 #[test]
@@ -38,6 +40,39 @@ fn skipped_copies_and_rows_of_datagrams_count_exactly() {
     run_pairs(&lines, Linerate, Linerate);
     // A stock server of this release knows nothing of the two.
     run_pairs(&["-u -t 1 -b 20M -l 1400 --gsro"], Linerate, Iperf3);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_full_queue_of_the_sending_host_refuses_is_no_loss() {
+    use linerate_tests::namespace::may_make_namespaces;
+    use linerate_tests::veth::{Cable, DEVICE, FAR};
+    if !may_make_namespaces() {
+        return;
+    }
+    let cable = Cable::new();
+    let queue = format!("qdisc add dev {DEVICE} root tbf rate 100mbit burst 32k limit 100k");
+    if !cable.near.tc(&queue) {
+        println!("skipped: this kernel has no token bucket");
+        return;
+    }
+    let server = Server::start_in(&cable.far, Linerate, &[]);
+    for (host, options) in [
+        (FAR.v4, "-u -t 1 -l 1400 -b 200M -J"),
+        (FAR.v4, "-u -t 1 -l 300 -b 0 -J"),
+        (FAR.v6, "-u -t 1 -l 1400 -b 1G -J"),
+    ] {
+        let options: Vec<&str> = options.split(' ').collect();
+        let client = client::start_in(&cable.near, Linerate, host, server.port(), &options);
+        let ended = client.wait(TIME_LIMIT).unwrap_or_else(|why| panic!("{why}"));
+        let document: Value = serde_json::from_str(&ended.stdout).expect("a document");
+        let sums = &document["end"];
+        let sent = sums["sum_sent"]["bits_per_second"].as_f64().expect("a rate");
+        // A few rows may be cut before the first refusal. iperf3 loses half, and nine of ten.
+        let lost = sums["sum_received"]["lost_percent"].as_f64().expect("a share");
+        assert!(lost < 5.0 && sent < 130e6, "{host} {options:?}: {lost} % of {sent}");
+        assert!(sent > 20e6, "{host} {options:?}: {sent}");
+    }
 }
 
 #[cfg(target_os = "linux")]

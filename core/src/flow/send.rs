@@ -102,8 +102,8 @@ impl<const B: usize> SendFlow<B> {
         if count > 0
             && let Some(departed) = self.departed.replace(now)
         {
-            self.gaps.record(now.nanos_since(departed), 1);
-            self.gaps.record(0, count - 1);
+            self.gaps.record(now.nanos_since(departed));
+            self.gaps.record_many(0, count - 1);
         }
         let bytes = count * self.block_bytes;
         self.tally.bytes += bytes;

@@ -45,13 +45,15 @@ impl Header {
     /// Reads the header of a datagram, or `None` if it is too short to have one. In the short form
     /// `sequence` is the 32-bit number as it came.
     pub fn read(datagram: &[u8], counters_64bit: bool) -> Option<Self> {
-        let word = |at: usize| {
-            let bytes = datagram.get(at..at + 4)?;
-            Some(u64::from(u32::from_be_bytes(bytes.try_into().ok()?)))
+        let (&stamp, rest) = datagram.split_first_chunk()?;
+        let sequence = if counters_64bit {
+            u64::from_be_bytes(*rest.first_chunk()?)
+        } else {
+            u64::from(u32::from_be_bytes(*rest.first_chunk()?))
         };
-        let (seconds, micros, high) = (word(0)?, word(4)?, word(8)?);
-        let sequence = if counters_64bit { high << 32 | word(12)? } else { high };
-        Some(Self { sent_us: seconds * 1_000_000 + micros, sequence })
+        let stamp = u64::from_be_bytes(stamp);
+        let sent_us = (stamp >> 32) * 1_000_000 + (stamp & 0xffff_ffff);
+        Some(Self { sent_us, sequence })
     }
 
     /// How many of the datagrams of `len` bytes each that `row` begins with left together with

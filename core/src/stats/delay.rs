@@ -7,34 +7,50 @@ use super::{Arrival, Histogram};
 use crate::report::{Jitter3550, Percentiles};
 
 /// The delays of one stream; `B` buckets for each kind of percentiles.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct DelayMeter<const B: usize> {
-    /// Of the datagram with the highest number, while the next may follow it. Nanoseconds, and off by
-    /// what lies between the clocks, as all transits are.
-    previous_ns: Option<i64>,
-    fastest_ns: Option<i64>,
-    /// The transits are counted from here, which is at the fastest one or below it.
+    /// Of the datagram with the highest number, while the next may follow it; else [`NONE`]. Nanoseconds,
+    /// and off by what lies between the clocks, as all transits are.
+    previous_ns: i64,
+    fastest_ns: i64,
+    /// The transits are counted from here, which is below the fastest one.
     base_ns: i64,
     moves: u32,
     transits: Histogram<B>,
     differences: Histogram<B>,
     sixteenfold_ns: u64,
+    difference_count: u64,
     sum_ns: u64,
+}
+
+impl<const B: usize> Default for DelayMeter<B> {
+    fn default() -> Self {
+        Self {
+            previous_ns: NONE,
+            fastest_ns: NONE,
+            base_ns: 0,
+            moves: 0,
+            transits: Histogram::new(),
+            differences: Histogram::new(),
+            sixteenfold_ns: 0,
+            difference_count: 0,
+            sum_ns: 0,
+        }
+    }
 }
 
 impl<const B: usize> DelayMeter<B> {
     /// Notes a datagram by its two stamps, each on its own end's clock.
+    #[inline]
     pub fn record(&mut self, arrival: Arrival, sent_us: u64, arrived_ns: u64) {
         let transit_ns = arrived_ns.wrapping_sub(sent_us.wrapping_mul(1000)) as i64;
-        match arrival {
-            Arrival::InOrder => {
-                if let Some(previous_ns) = self.previous_ns.replace(transit_ns) {
-                    self.record_difference(transit_ns.abs_diff(previous_ns).min(LARGEST_NS));
-                }
+        if arrival == Arrival::InOrder {
+            let previous_ns = core::mem::replace(&mut self.previous_ns, transit_ns);
+            if previous_ns != NONE {
+                self.record_difference(transit_ns.abs_diff(previous_ns));
             }
-            Arrival::Gap(_) => self.previous_ns = Some(transit_ns),
-            Arrival::Late | Arrival::TooLate => {}
-            Arrival::Duplicate | Arrival::Invalid => return,
+        } else if !self.record_other(arrival, transit_ns) {
+            return;
         }
         self.record_transit(transit_ns);
     }
@@ -43,9 +59,10 @@ impl<const B: usize> DelayMeter<B> {
     pub fn record_row(&mut self, count: u64, sent_us: u64, arrived_ns: u64) {
         let Some(equal) = count.checked_sub(1) else { return };
         self.record(Arrival::InOrder, sent_us, arrived_ns);
-        let Some(transit_ns) = self.previous_ns else { return };
-        self.transits.record(transit_ns.wrapping_sub(self.base_ns) as u64, equal);
-        self.differences.record(0, equal);
+        let offset_ns = self.previous_ns.wrapping_sub(self.base_ns) as u64;
+        self.transits.record_many(offset_ns, equal);
+        self.differences.record_many(0, equal);
+        self.difference_count += equal;
         for _ in 0..equal {
             if self.sixteenfold_ns < 16 {
                 break;
@@ -56,7 +73,7 @@ impl<const B: usize> DelayMeter<B> {
 
     /// What comes next is not to be compared with what came: one of the clocks has been set.
     pub const fn skip_difference(&mut self) {
-        self.previous_ns = None;
+        self.previous_ns = NONE;
     }
 
     /// Variation against the fastest datagram.
@@ -71,14 +88,14 @@ impl<const B: usize> DelayMeter<B> {
 
     /// The smoothed difference and the mean one; none before the first.
     pub fn jitter(&self) -> Option<Jitter3550> {
-        let mean_ns = self.sum_ns.checked_div(self.differences.count())?;
+        let mean_ns = self.sum_ns.checked_div(self.difference_count)?;
         Some(Jitter3550 { smoothed_ns: self.sixteenfold_ns / 16, mean_ns })
     }
 
     /// Both kinds of percentiles since this meter was `earlier`.
     pub fn since(&self, earlier: &Self) -> (Option<Percentiles>, Option<Percentiles>) {
         let mut before = earlier.transits.clone();
-        if earlier.fastest_ns.is_some() {
+        if earlier.fastest_ns != NONE {
             before.shift(earlier.base_ns.abs_diff(self.base_ns));
         }
         (
@@ -88,52 +105,74 @@ impl<const B: usize> DelayMeter<B> {
     }
 
     fn floor_ns(&self) -> u64 {
-        self.fastest_ns.map_or(0, |fastest_ns| fastest_ns.abs_diff(self.base_ns))
+        if self.fastest_ns == NONE { 0 } else { self.fastest_ns.abs_diff(self.base_ns) }
     }
 
+    /// A datagram out of the row; whether its delay counts.
+    #[inline(never)]
+    fn record_other(&mut self, arrival: Arrival, transit_ns: i64) -> bool {
+        match arrival {
+            Arrival::InOrder | Arrival::Gap(_) => self.previous_ns = transit_ns,
+            Arrival::Late | Arrival::TooLate => {}
+            Arrival::Duplicate | Arrival::Invalid => return false,
+        }
+        true
+    }
+
+    #[inline]
     fn record_difference(&mut self, difference_ns: u64) {
-        if self.differences.count() == 0 {
+        let difference_ns = difference_ns.min(LARGEST_NS);
+        if self.difference_count == 0 {
             self.sixteenfold_ns = difference_ns * 16;
-        } else {
-            self.sixteenfold_ns += difference_ns;
-            self.sixteenfold_ns -= self.sixteenfold_ns.saturating_sub(difference_ns) / 16;
         }
-        self.sum_ns = self.sum_ns.saturating_add(difference_ns);
-        self.differences.record(difference_ns, 1);
+        self.difference_count += 1;
+        self.sixteenfold_ns -= self.sixteenfold_ns / 16;
+        self.sixteenfold_ns += difference_ns;
+        self.sum_ns = self.sum_ns.wrapping_add(difference_ns);
+        self.differences.record(difference_ns);
     }
 
+    #[inline]
     fn record_transit(&mut self, transit_ns: i64) {
-        match self.fastest_ns {
-            None => (self.fastest_ns, self.base_ns) = (Some(transit_ns), transit_ns),
-            Some(fastest_ns) if transit_ns < fastest_ns => {
-                self.fastest_ns = Some(transit_ns);
-                if transit_ns < self.base_ns {
-                    self.move_base(transit_ns);
-                }
-            }
-            Some(_) => {}
+        if transit_ns < self.fastest_ns {
+            self.record_fastest(transit_ns);
         }
-        self.transits.record(transit_ns.wrapping_sub(self.base_ns) as u64, 1);
+        self.transits.record(transit_ns.wrapping_sub(self.base_ns) as u64);
+    }
+
+    #[inline(never)]
+    fn record_fastest(&mut self, transit_ns: i64) {
+        if self.fastest_ns == NONE {
+            self.base_ns = transit_ns.saturating_sub_unsigned(SLACK_NS);
+        }
+        self.fastest_ns = transit_ns;
+        if transit_ns < self.base_ns {
+            self.move_base(transit_ns);
+        }
     }
 
     /// A new fastest one: all others took longer than it by so much more. Moves are by a bucket of the
     /// median at least, so that buckets do not smear, and by ever more after many, so that clocks that
     /// drift apart do not make every datagram one.
-    #[cold]
     fn move_base(&mut self, transit_ns: i64) {
         self.moves += 1;
         let median_ns = self.transits.percentile(500_000).unwrap_or(0);
-        let slack_ns = (median_ns / 32).max(64) << self.moves.saturating_sub(OFTEN).min(20);
+        let slack_ns = (median_ns / 32).max(SLACK_NS) << self.moves.saturating_sub(OFTEN).min(20);
         let base_ns = transit_ns.saturating_sub_unsigned(slack_ns);
         self.transits.shift(self.base_ns.abs_diff(base_ns));
         self.base_ns = base_ns;
     }
 }
 
+/// No datagram is as slow.
+const NONE: i64 = i64::MAX;
 /// Larger differences are a peer's nonsense.
 const LARGEST_NS: u64 = 86_400_000_000_000;
+/// So far below the fastest transit the base is, at least: little beside what can be told apart, since
+/// senders stamp with whole microseconds.
+const SLACK_NS: u64 = 2048;
 /// So many times the base moves by little.
-const OFTEN: u32 = 64;
+const OFTEN: u32 = 8;
 
 #[cfg(test)]
 mod tests {
@@ -261,7 +300,7 @@ mod tests {
             meter.record(Arrival::InOrder, 1000 * at, 5_000_000 + 1_000_000 * at - 20 * at);
         }
         near(meter.variation().expect("counted").p50_ns, 1_000_000, 20);
-        assert!(meter.moves < 200, "{}", meter.moves);
+        assert!(meter.moves < 30, "{}", meter.moves);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Durations in buckets that are 1/32 of a doubling wide: fixed memory, and a percentile that is read
-//! back is within 1/64 of the right one. Without buckets (on a chip) only number and maximum are kept.
+//! back is within 1/64 of the right one. Without buckets (on a chip) only the maximum is kept.
 
 use crate::report::Percentiles;
 
@@ -7,7 +7,6 @@ use crate::report::Percentiles;
 #[derive(Debug, Clone)]
 pub struct Histogram<const B: usize> {
     counts: [u64; B],
-    count: u64,
     max_ns: u64,
 }
 
@@ -17,23 +16,33 @@ pub const BUCKETS: usize = 31 * STEPS as usize;
 impl<const B: usize> Histogram<B> {
     /// One that has counted nothing.
     pub const fn new() -> Self {
-        Self { counts: [0; B], count: 0, max_ns: 0 }
+        Self { counts: [0; B], max_ns: 0 }
+    }
+
+    /// Counts a duration.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        if ns > self.max_ns {
+            self.max_ns = ns;
+        }
+        if B > 0 {
+            self.counts[bucket(ns).min(B.saturating_sub(1))] += 1;
+        }
     }
 
     /// Counts a duration `count` times.
-    pub fn record(&mut self, ns: u64, count: u64) {
-        self.count += count;
+    pub fn record_many(&mut self, ns: u64, count: u64) {
         if count > 0 {
-            self.max_ns = self.max_ns.max(ns);
-        }
-        if B > 0 {
-            self.counts[bucket(ns).min(B.saturating_sub(1))] += count;
+            self.record(ns);
+            if B > 0 {
+                self.counts[bucket(ns).min(B.saturating_sub(1))] += count - 1;
+            }
         }
     }
 
     /// How many were counted.
-    pub const fn count(&self) -> u64 {
-        self.count
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
     }
 
     /// The longest.
@@ -44,7 +53,7 @@ impl<const B: usize> Histogram<B> {
     /// The duration that `share` millionths of all do not exceed; none if there are no buckets or
     /// nothing was counted.
     pub fn percentile(&self, share: u64) -> Option<u64> {
-        let wanted = (u128::from(self.count) * u128::from(share)).div_ceil(WHOLE).max(1);
+        let wanted = (u128::from(self.count()) * u128::from(share)).div_ceil(WHOLE).max(1);
         let mut so_far = 0_u128;
         for (bucket, &count) in self.counts.iter().enumerate() {
             so_far += u128::from(count);
@@ -59,7 +68,7 @@ impl<const B: usize> Histogram<B> {
     pub fn percentiles(&self, floor_ns: u64) -> Option<Percentiles> {
         let at = |share| Some(self.percentile(share)?.saturating_sub(floor_ns));
         Some(Percentiles {
-            count: self.count,
+            count: self.count(),
             p50_ns: at(500_000)?,
             p90_ns: at(900_000)?,
             p99_ns: at(990_000)?,
@@ -77,7 +86,6 @@ impl<const B: usize> Histogram<B> {
                 since.max_ns = middle(bucket).min(self.max_ns);
             }
         }
-        since.count = self.count.saturating_sub(earlier.count);
         if self.max_ns > earlier.max_ns {
             since.max_ns = self.max_ns;
         }
@@ -86,15 +94,13 @@ impl<const B: usize> Histogram<B> {
 
     /// Makes every duration `ns` longer.
     pub fn shift(&mut self, ns: u64) {
-        let mut shifted = Self { counts: [0; B], ..*self };
+        let mut shifted = Self::new();
         for (bucket, &count) in self.counts.iter().enumerate() {
             if count > 0 {
                 shifted.counts[self::bucket(middle(bucket).saturating_add(ns)).min(B - 1)] += count;
             }
         }
-        if self.count > 0 {
-            shifted.max_ns = self.max_ns.saturating_add(ns);
-        }
+        shifted.max_ns = self.max_ns.saturating_add(ns);
         *self = shifted;
     }
 }
@@ -143,7 +149,7 @@ mod tests {
 
     fn of(durations: &[u64]) -> Whole {
         let mut histogram = Whole::new();
-        durations.iter().for_each(|&ns| histogram.record(ns, 1));
+        durations.iter().for_each(|&ns| histogram.record(ns));
         histogram
     }
 
@@ -151,8 +157,8 @@ mod tests {
     fn nothing_has_no_percentiles() {
         assert_eq!(Whole::new().percentiles(0), None);
         let mut bare = Histogram::<0>::new();
-        bare.record(70, 2);
-        assert_eq!((bare.count(), bare.max_ns(), bare.percentiles(0)), (2, 70, None));
+        bare.record(70);
+        assert_eq!((bare.count(), bare.max_ns(), bare.percentiles(0)), (0, 70, None));
     }
 
     #[test]
@@ -167,7 +173,7 @@ mod tests {
     fn an_interval_is_a_difference() {
         let earlier = of(&[1_000, 90_000]);
         let mut now = earlier.clone();
-        now.record(5_000, 3);
+        now.record_many(5_000, 3);
         let since = now.since(&earlier);
         assert_eq!(since.count(), 3);
         assert!(since.max_ns().abs_diff(5_000) < 200, "{}", since.max_ns());

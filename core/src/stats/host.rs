@@ -56,7 +56,7 @@ impl<const B: usize> HostAccount<B> {
             }
             Some(_) => {
                 let rtt_ns = rtt_us.map(|rtt_us| u64::from(rtt_us) * 1000);
-                rtt_ns.into_iter().for_each(|ns| self.round_trips.record(ns, 1));
+                rtt_ns.into_iter().for_each(|ns| self.round_trips.record(ns));
             }
         }
         self.last = Some((now, view));

@@ -4,13 +4,15 @@
 //! be datagrams that the kernel joined.
 
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use linerate_core::test::MAX_UDP_BLOCK;
 use linerate_core::time::Instant;
 use socket2::Socket;
 
+use super::arrivals::Arrivals;
 use super::looks::Sender;
+use super::outcome::is_out_of_buffers;
 use crate::clock::Clock;
 use crate::report::Engine;
 use crate::sys::{self, Joined};
@@ -23,6 +25,10 @@ pub(super) struct Outgoing {
     datagram_bytes: usize,
     /// Datagrams of a message.
     row: usize,
+    /// The same at its usual, and until when there are no rows: a queue that is nearly full may take a part
+    /// of a row and drop the rest without a word.
+    usual_row: usize,
+    singly_until: Option<Instant>,
     /// Longest row and most datagrams of a call since rows have this length.
     longest: usize,
     most_sent: usize,
@@ -40,6 +46,8 @@ impl Outgoing {
             buffer: datagram.repeat(most),
             datagram_bytes: datagram.len(),
             row: 1,
+            usual_row: 1,
+            singly_until: None,
             longest: 0,
             most_sent: 0,
             is_reduced: false,
@@ -47,7 +55,8 @@ impl Outgoing {
         let segment = u16::try_from(datagram.len()).ok().filter(|_| most > 1);
         let is_cut = segment.map_or(Ok(()), |bytes| sys::set_segment_size(socket, Some(bytes)));
         if segment.is_some() && is_cut.is_ok() {
-            outgoing.row = most.min(MOST_SEGMENTS);
+            outgoing.usual_row = most.min(MOST_SEGMENTS);
+            outgoing.row = outgoing.usual_row;
         }
         (outgoing, is_cut)
     }
@@ -72,6 +81,10 @@ impl Outgoing {
         now: Instant,
         count: u64,
     ) -> io::Result<u64> {
+        if self.singly_until.is_some_and(|until| now >= until) {
+            self.singly_until = None;
+            self.set_row(socket, self.usual_row)?;
+        }
         let count = count.min(self.most());
         let datagrams = &mut self.buffer[..count as usize * self.datagram_bytes];
         for (ahead, datagram) in (0..).zip(datagrams.chunks_exact_mut(self.datagram_bytes)) {
@@ -94,14 +107,27 @@ impl Outgoing {
             }
             Err(error) if self.row > 1 && is_refusal(&error) => {
                 (self.longest, self.most_sent, self.is_reduced) = (0, 0, true);
-                self.row = if self.row > SAFE_SEGMENTS { SAFE_SEGMENTS } else { 1 };
-                if self.row == 1 {
-                    sys::set_segment_size(socket, None)?;
-                }
+                self.usual_row = if self.row > SAFE_SEGMENTS { SAFE_SEGMENTS } else { 1 };
+                self.set_row(socket, self.usual_row)?;
                 Ok(0)
+            }
+            Err(error) if self.usual_row > 1 && is_out_of_buffers(&error) => {
+                self.singly_until = Some(now + SINGLY);
+                self.set_row(socket, 1)?;
+                Err(error)
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn set_row(&mut self, socket: &Socket, row: usize) -> io::Result<()> {
+        if (row > 1) != (self.row > 1) {
+            // Rows are of datagrams that are shorter than a row.
+            let bytes = u16::try_from(self.datagram_bytes).ok().filter(|_| row > 1);
+            sys::set_segment_size(socket, bytes)?;
+        }
+        self.row = row;
+        Ok(())
     }
 }
 
@@ -119,6 +145,7 @@ pub(super) struct Incoming {
     longest: usize,
     most_received: usize,
     held_bytes: u64,
+    arrivals: Arrivals,
 }
 
 impl Incoming {
@@ -158,6 +185,7 @@ impl Incoming {
             longest: 0,
             most_received: 0,
             held_bytes: 0,
+            arrivals: Arrivals::default(),
         }
     }
 
@@ -196,12 +224,13 @@ impl Incoming {
     ) -> io::Result<bool> {
         let count = sys::recv_messages(socket, &mut self.buffer, self.slot_bytes, &mut self.found)?;
         let (now, wall) = clock.with_wall();
+        let call = self.arrivals.call(now, wall);
         let mut received = 0;
         for (slot, message) in self.buffer.chunks_exact(self.slot_bytes).zip(&self.found[..count]) {
             let bytes = &slot[..message.len.min(slot.len())];
             let datagram_bytes = message.segment.max(1);
-            let arrived = message.arrived.map_or(now, |arrived| moved(now, wall, arrived));
-            take(&Message { arrived, bytes, len: message.len, datagram_bytes });
+            let (arrived, is_new_time) = (call.moved(message.arrived), call.is_new_time);
+            take(&Message { arrived, is_new_time, bytes, len: message.len, datagram_bytes });
             self.held_bytes += message.len as u64 + MESSAGE_BYTES;
             let joined = message.len.div_ceil(datagram_bytes);
             received += joined;
@@ -216,23 +245,14 @@ impl Incoming {
 #[derive(Debug)]
 pub(super) struct Message<'a> {
     pub(super) arrived: Instant,
+    /// That is not to be compared with the times of earlier ones.
+    pub(super) is_new_time: bool,
     /// What was copied of them.
     pub(super) bytes: &'a [u8],
     /// Bytes of all of them.
     pub(super) len: usize,
     /// Bytes of each, but the last may be shorter.
     pub(super) datagram_bytes: usize,
-}
-
-/// When something came that came at `arrived` by the wall clock, which shows `wall` at `now`. A wall
-/// clock that was set meanwhile tells nothing.
-fn moved(now: Instant, wall: SystemTime, arrived: SystemTime) -> Instant {
-    match wall.duration_since(arrived) {
-        Ok(age) if age < LONGEST_AGE => {
-            Instant::from_nanos(now.as_nanos().saturating_sub(age.as_nanos() as u64))
-        }
-        _ => now,
-    }
 }
 
 /// What kernels say of a row that is too long or whose parts do not fit the device, and devices that
@@ -263,8 +283,8 @@ const LONGEST_BYTES: usize = 1 << 16;
 const BUFFER_BYTES: usize = 4 * LONGEST_BYTES;
 /// What the kernel has of its own for each message that waits.
 const MESSAGE_BYTES: u64 = 1024;
-/// What waits in a socket does not wait longer.
-const LONGEST_AGE: Duration = Duration::from_secs(1);
+/// How long there are no rows after this host had no room.
+const SINGLY: Duration = Duration::from_secs(1);
 /// The longest header, and enough to tell a greeting from data.
 const START_BYTES: usize = 24;
 

@@ -177,6 +177,8 @@ impl Workshop {
     }
 
     fn outgoing(&mut self, socket: &Socket, plan: &StreamPlan) -> Outgoing {
+        // Without it, what a queue here drops counts as lost on the path.
+        let _ = sys::request_refusals(socket);
         let (outgoing, is_cut) = Outgoing::new(socket, &self.payload[..plan.block_bytes as usize]);
         if let Err(error) = is_cut
             && self.handling.offload.gso

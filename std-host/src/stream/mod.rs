@@ -2,6 +2,7 @@
 //! control connections. This module starts them, reads their tallies and ends them; every decision
 //! of a stream is made by its flow in `linerate_core::flow`.
 
+mod arrivals;
 mod cpu;
 mod datagrams;
 mod file;

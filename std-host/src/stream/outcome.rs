@@ -24,6 +24,9 @@ pub(super) fn remedy(protocol: Protocol, error: &Error) -> Remedy {
     if is_out_of_buffers(error) {
         return Remedy::Pause(BUFFERS_PAUSE);
     }
+    if protocol == Protocol::Udp && is_from_a_router(error) {
+        return Remedy::Pause(OUTAGE_PAUSE);
+    }
     match (error.kind(), protocol) {
         (ErrorKind::Interrupted, _) => Remedy::Again,
         (ErrorKind::WouldBlock, _) => Remedy::Wait,
@@ -46,6 +49,17 @@ pub(super) fn is_out_of_buffers(error: &Error) -> bool {
     return error.raw_os_error() == Some(10055); // WSAENOBUFS
 }
 
+/// What Linux makes of a router's words that the standard library has no kind for.
+fn is_from_a_router(error: &Error) -> bool {
+    #[cfg(target_os = "linux")]
+    return matches!(error.raw_os_error(), Some(libc::EHOSTDOWN | libc::ENONET));
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = error;
+        false
+    }
+}
+
 /// The queue of a network device empties in less than this.
 const BUFFERS_PAUSE: Duration = Duration::from_micros(100);
 const OUTAGE_PAUSE: Duration = Duration::from_millis(10);
@@ -65,6 +79,10 @@ mod tests {
             (libc::ECONNREFUSED, Udp, Remedy::Again),
             (libc::ENETUNREACH, Udp, Remedy::Pause(OUTAGE_PAUSE)),
             (libc::ENETDOWN, Udp, Remedy::Pause(OUTAGE_PAUSE)),
+            #[cfg(target_os = "linux")]
+            (libc::EHOSTDOWN, Udp, Remedy::Pause(OUTAGE_PAUSE)),
+            #[cfg(target_os = "linux")]
+            (libc::EHOSTDOWN, Tcp, Remedy::GiveUp),
             (libc::EMSGSIZE, Udp, Remedy::GiveUp),
             (libc::ECONNRESET, Tcp, Remedy::GiveUp),
             (libc::EPIPE, Tcp, Remedy::GiveUp),

@@ -14,7 +14,7 @@ use super::datagrams::{Incoming, Outgoing};
 use super::looks::Sender;
 use super::outcome::{Remedy, is_out_of_buffers, remedy};
 use super::thread::Context;
-use crate::sys::Interest;
+use crate::sys::{self, Interest};
 
 /// The receiver's memory of sequence numbers: it tells late datagrams from duplicates within
 /// 65536 numbers.
@@ -44,6 +44,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
             }
         };
         let Err(error) = result else { continue };
+        sys::forget_errors(&context.socket);
         if is_out_of_buffers(&error) {
             flow.handle_refusal();
         }
@@ -150,6 +151,9 @@ fn receive_batch(
 ) -> io::Result<bool> {
     for _ in 0..TURN_CALLS {
         let may_hold_more = incoming.receive(&context.socket, context.clock, |message| {
+            if message.is_new_time {
+                flow.handle_clock_step();
+            }
             if message.bytes.len() == message.len {
                 flow.handle_row(message.arrived, message.bytes, message.datagram_bytes);
             } else {

@@ -12,8 +12,8 @@ use super::unix::{check, unnamed_file};
 use super::unsupported;
 
 pub(crate) use super::bulk_none::{
-    MOST_MESSAGES, SKIPS_RX_COPY, discard, recv_messages, request_arrivals, request_joined,
-    send_messages, set_least_readable, set_segment_size,
+    MOST_MESSAGES, SKIPS_RX_COPY, discard, forget_errors, recv_messages, request_arrivals,
+    request_joined, request_refusals, send_messages, set_least_readable, set_segment_size,
 };
 
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {

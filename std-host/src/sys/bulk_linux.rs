@@ -71,6 +71,29 @@ pub(crate) fn request_arrivals(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1 as c_int)
 }
 
+/// A full queue of a device drops in silence unless the socket asks for errors (`IP_RECVERR`). An IPv6
+/// socket may carry IPv4.
+pub(crate) fn request_refusals(socket: &Socket) -> io::Result<()> {
+    let of_ipv6 = set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1 as c_int);
+    set_option(socket, libc::IPPROTO_IP, libc::IP_RECVERR, 1 as c_int).or(of_ipv6)
+}
+
+/// What routers said stays in a queue of its own, for as long as which the socket counts as failed.
+pub(crate) fn forget_errors(socket: &Socket) {
+    let mut buffer = [0_u8; 1];
+    let (start, flags) = (buffer.as_mut_ptr().cast(), libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT);
+    for _ in 0..MOST_ERRORS {
+        // SAFETY: the buffer is valid for writes of its length through the call.
+        let taken = unsafe { libc::recv(socket.as_raw_fd(), start, buffer.len(), flags) };
+        if taken < 0 {
+            return;
+        }
+    }
+}
+
+/// A queue holds no more than a receive buffer's worth; what is left is taken the next time.
+const MOST_ERRORS: usize = 64;
+
 pub(crate) fn send_messages(
     socket: &Socket,
     bytes: &[u8],

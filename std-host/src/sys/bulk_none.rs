@@ -44,6 +44,13 @@ pub(crate) fn request_arrivals(_socket: &Socket) -> io::Result<()> {
     Err(unsupported())
 }
 
+/// Other systems say so unasked.
+pub(crate) fn request_refusals(_socket: &Socket) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn forget_errors(_socket: &Socket) {}
+
 pub(crate) fn send_messages(
     socket: &Socket,
     bytes: &[u8],

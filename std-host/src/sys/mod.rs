@@ -53,6 +53,8 @@
 //! | `SKIPS_RX_COPY` | whether `discard` works, and `recv_messages` tells the length of what does not fit |
 //! | `discard` | takes at most as many bytes of a TCP stream as the buffer has, and throws them away |
 //! | `set_least_readable` | a TCP socket is ready to read when it has so many bytes, or has ended or failed |
+//! | `request_refusals` | lets sending fail where a queue of this host is full, instead of dropping in silence |
+//! | `forget_errors` | after an error of a socket with `request_refusals`: it counts as failed no longer |
 //! | `set_segment_size` | lets one message of a UDP socket be many datagrams of so many bytes; none ends it |
 //! | `request_joined` | before `recv_messages`: lets the kernel join datagrams of one size |
 //! | `request_arrivals` | before `recv_messages`: has the kernel tell when each message came, by the wall clock |
@@ -123,8 +125,9 @@ mod look_none;
 mod fallback;
 
 pub(crate) use bulk::{
-    MOST_MESSAGES, SKIPS_RX_COPY, discard, file_of, pin_thread, recv_messages, request_arrivals,
-    request_joined, send_file, send_messages, set_least_readable, set_segment_size,
+    MOST_MESSAGES, SKIPS_RX_COPY, discard, file_of, forget_errors, pin_thread, recv_messages,
+    request_arrivals, request_joined, request_refusals, send_file, send_messages,
+    set_least_readable, set_segment_size,
 };
 pub(crate) use look::{ThreadTimes, socket_drops, tcp_view};
 pub(crate) use os::{
