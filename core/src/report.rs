@@ -31,7 +31,7 @@ pub struct Datagrams {
     pub packets: u64,
     /// Missing, as the receiver knows it; `None` where a peer could not tell.
     pub lost: Option<u64>,
-    /// Came late; only the receiver knows, and it is never told to the peer.
+    /// Came late; only the receiver knows.
     pub out_of_order: Option<u64>,
     /// Came again; only the receiver knows.
     pub duplicates: Option<u64>,

@@ -16,7 +16,8 @@ fn a_hosts_session_and_its_deepest_call_fit_a_workers_stack() {
     for end in [End::Client, End::Server] {
         let worker = thread::Builder::new().stack_size(WORKER_STACK).spawn(move || {
             // In case that whoever calls holds the session itself on this stack.
-            let session = black_box([0_u8; SESSION_BYTES]);
+            let session = [0_u8; SESSION_BYTES];
+            black_box(&session);
             exchange::<HOST_STREAMS, HOST_TEXT_BYTES>(end, Caller::DIRECT);
             faults::<HOST_STREAMS, HOST_TEXT_BYTES>(end, Caller::DIRECT);
             black_box(&session);

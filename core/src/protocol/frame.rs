@@ -114,8 +114,8 @@ pub const PIECE_BYTES: usize = 512;
 
 /// A document to be sent, written piece by piece into a small buffer.
 pub trait Outgoing {
-    /// Writes piece `index`, counted from zero, and returns its length; `None` after the last. The
-    /// same piece is the same bytes whenever it is asked for.
+    /// Writes piece `index`, counted from zero, and returns its length, which may be zero; `None`
+    /// after the last. The same piece is the same bytes whenever it is asked for.
     fn write_piece(&self, index: usize, out: &mut [u8; PIECE_BYTES]) -> Option<usize>;
 
     /// Bytes that the caller puts between two pieces himself: the index of the piece they come

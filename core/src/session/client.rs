@@ -9,7 +9,7 @@ use super::documents::{OwnResults, SessionDocuments};
 use super::greeter::Greeter;
 use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
-use super::shared::{Parting, Shared};
+use super::shared::{Parting, Shared, results_reader};
 use super::timers::TimerTable;
 use super::{
     Action, Deadlines, Ending, Event, PeerError, Phase, Refusal, SessionError, StreamEvent, Timer,
@@ -22,7 +22,7 @@ use crate::protocol::extension::{ExtensionReader, Features, Offer};
 use crate::protocol::frame::{EXTENSION_LIMIT, FrameReader, RESULTS_LIMIT};
 use crate::protocol::json::DocumentError;
 use crate::protocol::parameters::{ClientText, OutgoingParameters};
-use crate::protocol::results::{OutputKind, ResultsReader, ResultsWithOutput};
+use crate::protocol::results::{OutputKind, ResultsReader};
 use crate::test::{End, StreamId, TestSettings, datagram_bytes_for};
 use crate::time::{Instant, NANOS_PER_SEC, nanos};
 use crate::units::PacketsPerSec;
@@ -170,9 +170,8 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
                 Reading::Extension(frame, document) => {
                     (frame.read(bytes, document)?, Self::on_extension)
                 }
-                Reading::Results(frame, document) => {
-                    let mut document = ResultsWithOutput { reader: document, sink: output };
-                    (frame.read(bytes, &mut document)?, Self::on_results)
+                Reading::Results(frame, reader) => {
+                    (shared.read_results(frame, reader, bytes, output)?, Self::on_results)
                 }
             };
         if progress.complete {
@@ -255,11 +254,7 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
             client_version: self.client_version,
             extension: self.offer,
         };
-        let results = OwnResults {
-            concurrent_tests: None,
-            jitter_of_batches: results.jitter_of_batches && self.accepted.is_some(),
-            ..results
-        };
+        let results = OwnResults { concurrent_tests: None, ..results };
         SessionDocuments { parameters: Some(parameters), extension: None, refused: None, results }
     }
 }
@@ -313,7 +308,7 @@ impl<const N: usize> Client<'_, N> {
                 shared.outbox.push_document(DocumentKind::Results);
                 shared.await_step(now);
                 let frame = FrameReader::new(RESULTS_LIMIT);
-                self.reading = Reading::Results(frame, ResultsReader::new());
+                self.reading = Reading::Results(frame, results_reader(self.accepted));
             }
             Phase::Done => {
                 let goodbye = Parting::Code(ControlCode::IperfDone);

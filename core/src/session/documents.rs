@@ -8,7 +8,8 @@ use crate::protocol::explanation::OutgoingExplanation;
 use crate::protocol::extension::{Offer, OutgoingExtension};
 use crate::protocol::frame::{Outgoing, PIECE_BYTES};
 use crate::protocol::parameters::OutgoingParameters;
-use crate::protocol::results::OutgoingResults;
+use crate::protocol::results::{OutgoingResults, ResultsStream};
+use crate::report::StreamDetail;
 use crate::stats::Accounts;
 use crate::test::Role;
 
@@ -28,6 +29,8 @@ pub struct OwnResults<'s, const N: usize> {
     pub(super) server_output_bytes: Option<u32>,
     pub(super) concurrent_tests: Option<u32>,
     pub(super) jitter_of_batches: bool,
+    /// The other end is linerate, too, and told more.
+    pub(super) is_extended: bool,
 }
 
 impl<const N: usize> SessionDocuments<'_, N> {
@@ -64,16 +67,22 @@ impl<const N: usize> Documents for SessionDocuments<'_, N> {
 impl<'s, const N: usize> OwnResults<'s, N> {
     fn document(
         &self,
-    ) -> OutgoingResults<'s, impl Fn(usize) -> crate::protocol::results::ResultsStream> {
-        let accounts = self.accounts;
+    ) -> OutgoingResults<'s, impl Fn(usize) -> ResultsStream, impl Fn(usize) -> StreamDetail> {
+        let (accounts, is_extended) = (self.accounts, self.is_extended);
         OutgoingResults {
             cpu: accounts.cpu(),
             sender_has_retransmits: self.sender_has_retransmits(),
             congestion: self.congestion,
             stream_count: accounts.streams().len(),
-            stream: move |index| accounts.results(index),
-            concurrent_tests: self.concurrent_tests,
-            jitter_of_batches: self.jitter_of_batches,
+            stream: move |index| {
+                let stream = accounts.results(index);
+                let told = |count: Option<u64>| count.filter(|_| is_extended);
+                let (duplicates, too_late) = (told(stream.duplicates), told(stream.too_late));
+                ResultsStream { duplicates, too_late, ..stream }
+            },
+            detail: is_extended.then_some(move |index| accounts.detail(index)),
+            concurrent_tests: self.concurrent_tests.filter(|_| is_extended),
+            jitter_of_batches: self.jitter_of_batches && is_extended,
             server_output_bytes: self.server_output_bytes,
         }
     }

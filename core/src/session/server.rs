@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::documents::{OwnResults, SessionDocuments};
 use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
-use super::shared::{Parting, Shared};
+use super::shared::{Parting, Shared, results_reader};
 use super::timers::TimerTable;
 use super::watch::Watch;
 use super::{
@@ -184,18 +184,19 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
         bytes: &[u8],
         _output: &mut dyn FnMut(OutputKind, &[u8]),
     ) -> Result<usize, DocumentError> {
-        let (progress, complete): (_, fn(&mut Self, &mut Shared<N>, Instant) -> _) = match &mut self
-            .reading
-        {
-            Reading::Code => {
-                Self::on_byte(shared, now, bytes[0]);
-                return Ok(1);
-            }
-            Reading::Parameters(frame, document) => {
-                (frame.read(bytes, document)?, Self::on_parameters)
-            }
-            Reading::Results(frame, document) => (frame.read(bytes, document)?, Self::on_results),
-        };
+        let (progress, complete): (_, fn(&mut Self, &mut Shared<N>, Instant) -> _) =
+            match &mut self.reading {
+                Reading::Code => {
+                    Self::on_byte(shared, now, bytes[0]);
+                    return Ok(1);
+                }
+                Reading::Parameters(frame, document) => {
+                    (frame.read(bytes, document)?, Self::on_parameters)
+                }
+                Reading::Results(frame, reader) => {
+                    (shared.read_results(frame, reader, bytes, &mut |_, _| ())?, Self::on_results)
+                }
+            };
         if progress.complete {
             complete(self, shared, now)?;
         }
@@ -254,12 +255,7 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
         _settings: &'s TestSettings,
         results: OwnResults<'s, N>,
     ) -> SessionDocuments<'s, N> {
-        let results = OwnResults {
-            server_output_bytes: self.server_output_bytes,
-            concurrent_tests: results.concurrent_tests.filter(|_| self.accepted.is_some()),
-            jitter_of_batches: results.jitter_of_batches && self.accepted.is_some(),
-            ..results
-        };
+        let results = OwnResults { server_output_bytes: self.server_output_bytes, ..results };
         SessionDocuments { parameters: None, extension: self.accepted, refused: None, results }
     }
 }
@@ -350,7 +346,7 @@ impl<const N: usize, const T: usize> Server<N, T> {
         shared.send(ControlCode::ExchangeResults);
         shared.await_step(now);
         let frame = FrameReader::new(RESULTS_LIMIT);
-        self.reading = Reading::Results(frame, ResultsReader::new());
+        self.reading = Reading::Results(frame, results_reader(self.accepted));
     }
 
     fn on_results(&mut self, shared: &mut Shared<N>, now: Instant) -> Result<(), DocumentError> {

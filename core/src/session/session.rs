@@ -184,12 +184,14 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
             refused,
             ..
         } = &mut self.shared;
+        let is_extended = self.exchange.extension().is_some();
         let results = OwnResults {
             accounts,
             congestion: congestion.as_deref(),
             server_output_bytes: None,
             concurrent_tests: Some(*concurrent_tests),
             jitter_of_batches: *jitter_of_batches,
+            is_extended,
         };
         let documents = self.exchange.documents(settings, results);
         outbox.poll(&SessionDocuments { refused: *refused, ..documents })

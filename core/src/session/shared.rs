@@ -10,6 +10,10 @@ use super::watch::Watch;
 use super::{Action, Deadlines, Denial, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
 use crate::protocol::code::{ControlCode, ServerError, error_number};
+use crate::protocol::extension::Offer;
+use crate::protocol::frame::{FrameProgress, FrameReader};
+use crate::protocol::json::DocumentError;
+use crate::protocol::results::{OutputKind, ResultsDocument, ResultsReader};
 use crate::stats::{Accounts, CpuTimes, Sample, StreamAccount, StreamState};
 use crate::test::{End, Role, StreamId, TestSettings, WAITING_GAP_NANOS};
 use crate::time::{Instant, NANOS_PER_SEC};
@@ -194,6 +198,20 @@ impl<const N: usize> Shared<N> {
             counters_64bit: settings.counters_64bit,
             omit_until: (settings.omit_secs > 0).then(|| self.omit_until(began)),
         })
+    }
+
+    /// Reads on in the other end's results. What they say of a stream beyond its totals goes into its account
+    /// at once: there is no room to keep it twice.
+    pub(super) fn read_results(
+        &mut self,
+        frame: &mut FrameReader,
+        reader: &mut ResultsReader<N>,
+        bytes: &[u8],
+        output: &mut dyn FnMut(OutputKind, &[u8]),
+    ) -> Result<FrameProgress, DocumentError> {
+        let accounts = &mut self.accounts;
+        let details = &mut |number, detail| accounts.handle_remote_detail(number, detail);
+        frame.read(bytes, &mut ResultsDocument { reader, output, details })
     }
 
     pub(super) fn on_samples(
@@ -452,4 +470,9 @@ impl<const N: usize> Shared<N> {
     fn omit_until(&self, began: Instant) -> Instant {
         began.plus_nanos(u64::from(self.settings.omit_secs) * NANOS_PER_SEC)
     }
+}
+
+/// A reader of the results of an end with which this is agreed.
+pub(super) const fn results_reader<const N: usize>(accepted: Option<Offer>) -> ResultsReader<N> {
+    if accepted.is_some() { ResultsReader::of_linerate() } else { ResultsReader::new() }
 }

@@ -24,6 +24,8 @@ pub struct Accounts<const N: usize> {
     cpu_meter: CpuMeter,
     cpu: CpuUse,
     remote: Option<Remote>,
+    /// The other end knows details of a stream with this number, which does not exist.
+    unknown_stream: Option<u32>,
 }
 
 /// What the other end's results say about it as a whole.
@@ -55,6 +57,7 @@ impl<const N: usize> Accounts<N> {
             cpu_meter: CpuMeter::new(Instant::ZERO, CpuTimes { user_ns: 0, system_ns: 0 }),
             cpu: CpuUse { total_micropercent: 0, user_micropercent: 0, system_micropercent: 0 },
             remote: None,
+            unknown_stream: None,
         }
     }
 
@@ -78,7 +81,7 @@ impl<const N: usize> Accounts<N> {
     /// # Panics
     /// If there is no such stream.
     pub fn detail(&self, index: usize) -> StreamDetail {
-        self.streams[index].detail
+        self.streams[index].detail()
     }
 
     /// What the other end knows of it, once its results are here and if they say it.
@@ -86,7 +89,7 @@ impl<const N: usize> Accounts<N> {
     /// # Panics
     /// If there is no such stream.
     pub fn remote_detail(&self, index: usize) -> Option<StreamDetail> {
-        self.streams[index].remote_detail
+        self.remote.as_ref().and_then(|_| self.streams[index].remote_detail())
     }
 
     /// Length of the measured part so far, up to the last sample, nanoseconds.
@@ -172,7 +175,7 @@ impl<const N: usize> Accounts<N> {
 
     pub(crate) fn set_detail(&mut self, index: usize, detail: StreamDetail) {
         if let Some(stream) = self.streams.get_mut(index) {
-            stream.detail = detail;
+            stream.set_detail(&detail);
         }
     }
 
@@ -194,16 +197,26 @@ impl<const N: usize> Accounts<N> {
         self.streams[index].results(self.duration_ns)
     }
 
+    /// Takes what the other end knows of a stream beyond its totals, ahead of its results.
+    pub(crate) fn handle_remote_detail(&mut self, number: u32, detail: StreamDetail) {
+        match self.stream_of_number(number) {
+            Some(stream) => stream.apply_remote_detail(&detail),
+            None => self.unknown_stream = Some(number),
+        }
+    }
+
     /// Takes the other end's results.
     ///
     /// # Errors
     /// Gives back the number of a stream that does not exist.
     pub(crate) fn apply_remote(&mut self, results: &ReceivedResults<N>) -> Result<(), u32> {
+        let omits = self.omits;
         for peer in &results.streams {
-            let stream = StreamId::from_number(peer.number)
-                .and_then(|id| self.streams.get_mut(id.index()))
-                .ok_or(peer.number)?;
-            stream.apply_remote(peer, self.omits);
+            let stream = self.stream_of_number(peer.number).ok_or(peer.number)?;
+            stream.apply_remote(peer, omits);
+        }
+        if let Some(number) = self.unknown_stream {
+            return Err(number);
         }
         self.remote = Some(Remote {
             cpu: results.cpu,
@@ -213,5 +226,9 @@ impl<const N: usize> Accounts<N> {
             jitter_of_batches: results.jitter_of_batches,
         });
         Ok(())
+    }
+
+    fn stream_of_number(&mut self, number: u32) -> Option<&mut StreamAccount> {
+        self.streams.get_mut(StreamId::from_number(number)?.index())
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod detail;
 mod histogram;
 pub(crate) mod host;
 mod jitter;
+pub(crate) mod known;
 mod sequence;
 mod stream;
 mod tally;

@@ -1,6 +1,7 @@
 //! The account of one stream: the last two samples, what the omitted start took, and what the peer
 //! said. Everything reported is a difference of these.
 
+use super::known::{RoleRow, WholeRow};
 use super::{Sample, Tally, TcpStats};
 use crate::protocol::results::ResultsStream;
 use crate::report::{
@@ -38,8 +39,10 @@ pub struct StreamAccount {
     omit_is_exact: bool,
     extremes: TcpExtremes,
     remote: Option<SideSummary>,
-    pub(super) detail: StreamDetail,
-    pub(super) remote_detail: Option<StreamDetail>,
+    /// What this end knows beyond its totals.
+    known: RoleRow,
+    /// What the peer told of that.
+    told: RoleRow,
 }
 
 impl StreamAccount {
@@ -55,8 +58,8 @@ impl StreamAccount {
             omit_is_exact: false,
             extremes: TcpExtremes::default(),
             remote: None,
-            detail: StreamDetail::default(),
-            remote_detail: None,
+            known: RoleRow::new(),
+            told: RoleRow::new(),
         }
     }
 
@@ -154,6 +157,8 @@ impl StreamAccount {
             packets: last.packets,
             omitted_packets: Some(omitted.packets),
             out_of_order: receives.then(|| last.out_of_order.saturating_sub(omitted.out_of_order)),
+            duplicates: receives.then(|| last.duplicates.saturating_sub(omitted.duplicates)),
+            too_late: receives.then(|| last.too_late.saturating_sub(omitted.too_late)),
             start_ns: Some(0),
             end_ns: Some(duration_ns),
         }
@@ -178,12 +183,32 @@ impl StreamAccount {
                 packets: peer.packets.saturating_sub(peer.omitted_packets.unwrap_or(0)),
                 lost: if receives { lost } else { Some(0) },
                 out_of_order: peer.out_of_order.filter(|_| receives),
-                duplicates: None,
-                too_late: None,
+                duplicates: peer.duplicates.filter(|_| receives),
+                too_late: peer.too_late.filter(|_| receives),
                 jitter_ns: if receives { peer.jitter_ns } else { 0 },
             },
             retransmits: if receives { None } else { peer.retransmits },
         });
+    }
+
+    /// What this end knows beyond its totals.
+    pub(super) fn detail(&self) -> StreamDetail {
+        WholeRow::from_role(self.role, &self.known).detail()
+    }
+
+    /// What the peer knows beyond its totals, if it told anything of the sort.
+    pub(super) fn remote_detail(&self) -> Option<StreamDetail> {
+        let told = WholeRow::from_role(self.role.opposite(), &self.told);
+        (!self.told.is_empty()).then(|| told.detail())
+    }
+
+    pub(super) fn set_detail(&mut self, detail: &StreamDetail) {
+        self.known = WholeRow::of(detail).of_role(self.role);
+    }
+
+    /// Takes what the peer knows beyond its line; what only this end can know is left out.
+    pub(super) fn apply_remote_detail(&mut self, peer: &StreamDetail) {
+        self.told = WholeRow::of(peer).of_role(self.role.opposite());
     }
 
     fn retransmits(&self) -> Option<u64> {
@@ -288,6 +313,38 @@ mod tests {
             stream.cut(sample(97, known_at_once.then_some(90)), true);
             stream.cut(sample(100, Some(90)), false);
             assert_eq!(bytes(&stream), (10, 10), "{known_at_once}");
+        }
+    }
+
+    #[test]
+    fn a_peer_knows_what_its_role_can() {
+        let all = StreamDetail {
+            socket_drops: Some(1),
+            refusals: Some(2),
+            window_bytes: Some(3),
+            buffer_bytes: Some(4),
+            ..StreamDetail::default()
+        };
+        let cases = [
+            (Role::Sender, StreamDetail { refusals: None, window_bytes: None, ..all }),
+            (Role::Receiver, StreamDetail { socket_drops: None, ..all }),
+        ];
+        for (own, known) in cases {
+            let mut stream = StreamAccount::new(StreamId::from_index(0), own);
+            stream.apply_remote_detail(&all);
+            assert_eq!(stream.remote_detail(), Some(known));
+            let peer = ResultsStream {
+                duplicates: Some(5),
+                too_late: Some(6),
+                ..ResultsStream::default()
+            };
+            stream.apply_remote(&peer, false);
+            let told = stream.summary(1).remote.map(|side| side.datagrams).expect("applied");
+            let receives = own == Role::Sender;
+            assert_eq!(
+                (told.duplicates, told.too_late),
+                (receives.then_some(5), receives.then_some(6))
+            );
         }
     }
 

@@ -31,6 +31,7 @@ pub fn seeds() -> Vec<Seed> {
     seeds.extend(pairs());
     seeds.push(window());
     seeds.extend(named_greetings());
+    seeds.extend(details());
     seeds.sort();
     let mut known = std::collections::HashSet::new();
     seeds.retain(|seed| known.insert((seed.target, seed.bytes.clone())));
@@ -242,6 +243,45 @@ fn pairs() -> Vec<Seed> {
         }
     }
     seeds
+}
+
+/// What linerate ends say of their streams, and what no honest end says of them.
+fn details() -> Vec<Seed> {
+    let received = r#"{"id":1,"jitter_ns":9130,"jitter_mean_ns":8211,"pdv_count":900,"pdv_p50_ns":7200,
+        "pdv_p90_ns":14000,"pdv_p99_ns":30000,"pdv_p999_ns":81000,"pdv_max_ns":90001,"ipdv_count":899,
+        "ipdv_p50_ns":5100,"ipdv_p90_ns":9000,"ipdv_p99_ns":21000,"ipdv_p999_ns":60000,"ipdv_max_ns":70001,
+        "reordered":3,"extent_sum":7,"extent_max":4,"loss_bursts":2,"loss_burst_max":5,"socket_drops":6,
+        "buffer_bytes":212992,"wall_ns":1000400100,"cpu_ns":31000200,"queued_ns":50100}"#;
+    let sent = r#"{"id":3,"refusals":1,"gap_count":900,"gap_p50_ns":1000000,"gap_p90_ns":1010000,
+        "gap_p99_ns":1100000,"gap_p999_ns":1200000,"gap_max_ns":1300001,"rtt_count":40,"rtt_p50_ns":52000,
+        "rtt_p90_ns":61000,"rtt_p99_ns":70000,"rtt_p999_ns":70000,"rtt_max_ns":71000,"rtt_idle_us":40,
+        "busy_us":1000000,"rwnd_us":12000,"sndbuf_us":4000,"resent_bytes":2896,
+        "delivery_bytes_per_sec":117000000,"window_bytes":3145728,"buffer_bytes":2626560,
+        "wall_ns":1000400100,"cpu_ns":31000200}"#;
+    let impossible = r#"{"id":1,"gap_count":1,"gap_p50_ns":9,"gap_p90_ns":8,"gap_p99_ns":7,"gap_p999_ns":6,
+        "gap_max_ns":5,"reordered":1,"extent_sum":1,"extent_max":1e30,"busy_us":1,"rwnd_us":2,"sndbuf_us":-3,
+        "rtt_idle_us":1e10,"wall_ns":1,"cpu_ns":2,"queued_ns":3,"JITTER_NS":null,"jitter_mean_ns":"1"}"#;
+    let stream = |id: u32| {
+        format!(
+            r#"{{"id":{id},"bytes":2,"retransmits":-1,"jitter":0,"errors":4,"packets":5,"duplicates":1,"too_late":0}}"#
+        )
+    };
+    [
+        ("details", format!("[{received},{sent}]")),
+        ("details-impossible", format!(r#"[{impossible},{{"id":99}},{{"id":-1,"new":[{{}}]}}]"#)),
+        ("details-without-id", r#"[{"wall_ns":1}]"#.into()),
+        ("details-no-objects", "[1]".into()),
+        ("details-no-array", r#"{"id":1}"#.into()),
+    ]
+    .map(|(name, details)| {
+        let streams = [stream(1), stream(3)].join(",");
+        let text = format!(
+            r#"{{"cpu_util_total":1,"cpu_util_user":1,"cpu_util_system":0,"sender_has_retransmits":-1,
+            "streams":[{streams}],"details":{details}}}"#
+        );
+        Seed { target: "results", name: name.into(), bytes: text.into_bytes() }
+    })
+    .to_vec()
 }
 
 /// What ends say that acknowledge greetings, whole, cut and too long, and copies of it among data.

@@ -12,8 +12,9 @@ pub(super) fn hostile(target: &str) -> Vec<Vec<u8>> {
     let found = files.map(|file| fs::read(file.expect("a file").path()).expect("it can be read"));
     let made = ["[", "{\"a\":", "{\"streams\":[", "{\"linerate\":{\"linerate\":", "\"\\u20ac", "1"];
     let made = made.map(|part| part.repeat(LONG / part.len()).into_bytes());
-    let elements = format!("{{\"streams\":[{}", "{\"id\":1},".repeat(LONG / 16)).into_bytes();
-    found.chain(made).chain([elements]).filter(|body| !body.is_empty()).map(framed).collect()
+    let elements = ["streams", "details"]
+        .map(|key| format!("{{\"{key}\":[{}", "{\"id\":1},".repeat(LONG / 16)).into_bytes());
+    found.chain(made).chain(elements).filter(|body| !body.is_empty()).map(framed).collect()
 }
 
 /// Nearly as long as parameters may be.

@@ -6,6 +6,9 @@ use std::time::Duration;
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::ClientText;
+use linerate_core::report::{
+    Jitter3550, LossBursts, Percentiles, Reordering, SenderWaits, StreamDetail, ThreadUse,
+};
 use linerate_core::session::{
     Action, Admission, Client, ClientConfig, ClientSession, Deadlines, Ending, Event, Exchange,
     Phase, Server, ServerConfig, ServerSession, Session, StreamEvent, Transmit,
@@ -202,11 +205,20 @@ impl<E: Exchange<N> + Send + Sync, const N: usize> Driven<E, N> {
         if let Event::Finished(ending) = event {
             self.finished = Some(ending);
         }
+        if event == Event::Measured {
+            let session = &mut *self.session;
+            self.caller.call("handle_detail", || {
+                for index in 0..session.accounts().streams().len() {
+                    session.handle_detail(index, detail());
+                }
+            });
+        }
         let session = &*self.session;
         self.caller.call("accounts", || {
             let accounts = session.accounts();
             for index in 0..accounts.streams().len() {
                 std::hint::black_box((accounts.interval(index), accounts.summary(index)));
+                std::hint::black_box((accounts.detail(index), accounts.remote_detail(index)));
                 std::hint::black_box(session.plan(StreamId::from_index(index)));
             }
         });
@@ -323,6 +335,41 @@ fn sample(now_ns: u64) -> Sample {
     };
     let tcp = TcpStats { retransmits: Some(large), rtt_us: Some(7), ..TcpStats::default() };
     Sample { tally, tcp: Some(tcp), ..Sample::default() }
+}
+
+/// All that an end can know of a stream.
+fn detail() -> StreamDetail {
+    let large = 1 << 53;
+    let percentiles = Some(Percentiles {
+        count: large,
+        p50_ns: large,
+        p90_ns: large,
+        p99_ns: large,
+        p999_ns: large,
+        max_ns: large,
+    });
+    StreamDetail {
+        jitter: Some(Jitter3550 { smoothed_ns: large, mean_ns: large }),
+        delay_variation: percentiles,
+        delay_differences: percentiles,
+        reordering: Some(Reordering { count: large, extent_sum: large, max_extent: large }),
+        loss_bursts: Some(LossBursts { count: large, longest: large }),
+        socket_drops: Some(large),
+        refusals: Some(large),
+        gaps: percentiles,
+        round_trips: percentiles,
+        idle_round_trip_us: Some(u32::MAX),
+        waits: Some(SenderWaits {
+            busy_us: large,
+            receive_window_us: large,
+            send_buffer_us: large,
+        }),
+        resent_bytes: Some(large),
+        delivery_bytes_per_sec: Some(large),
+        window_bytes: Some(large),
+        buffer_bytes: Some(large),
+        thread: Some(ThreadUse { wall_ns: large, cpu_ns: large, queued_ns: Some(large) }),
+    }
 }
 
 /// Three of it still make parameters that a server takes.

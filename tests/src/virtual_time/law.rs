@@ -43,6 +43,10 @@ pub fn check_complete(pair: &Pair, label: &str) {
         let far = far.expect("both ends have the same streams");
         let remote = summary.remote.expect("results were exchanged");
         assert_eq!(told(&far.local, far.role), told(&remote, far.role), "{label}: {end:?} heard");
+        let counts = |side: &SideSummary| [side.datagrams.duplicates, side.datagrams.too_late];
+        let is_extended = pair.setup().offer.and(pair.setup().answer).is_some();
+        let expected = if is_extended { counts(&far.local) } else { [None; 2] };
+        assert_eq!(counts(&remote), expected, "{label}: {end:?} heard of old datagrams");
         if summary.role == Role::Receiver {
             check_loss(pair, index, &summary, label);
         }

@@ -78,7 +78,7 @@ impl Taker for NoTexts {
         Ok(())
     }
 
-    fn handle_element(&mut self, _: &[u8]) -> Result<(), DocumentError> {
+    fn handle_element(&mut self, _: &'static str, _: &[u8]) -> Result<(), DocumentError> {
         Ok(())
     }
 }

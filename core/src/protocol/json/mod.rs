@@ -4,8 +4,8 @@
 //!
 //! A scanner checks the syntax, a router with one table a document keeps the known members as a
 //! small canonical text, and serde-json-core decodes that text into a plain struct. Texts, free-form
-//! values and the elements of `streams` are handed on while they are read, so nothing here grows
-//! with the size of a document.
+//! values, the elements of arrays and the numbers of large objects are handed on while they are read, so
+//! nothing here grows with the size of a document.
 
 mod error;
 mod filter;

@@ -13,8 +13,11 @@ pub(crate) trait Taker {
     /// A part of a text value.
     fn handle_text(&mut self, key: &'static str, part: TextPart) -> Result<(), DocumentError>;
 
-    /// The canonical text of one element of an array.
-    fn handle_element(&mut self, object: &[u8]) -> Result<(), DocumentError>;
+    /// A number that is handed on.
+    fn handle_number(&mut self, _key: &'static str, _value: i64) {}
+
+    /// The canonical text of one element of the array with this key.
+    fn handle_element(&mut self, array: &'static str, object: &[u8]) -> Result<(), DocumentError>;
 }
 
 /// A part of a text value.
@@ -48,6 +51,8 @@ pub(super) struct Router<const C: usize> {
     top: Level,
     /// The object inside: a member's own, or an element.
     inner: Level,
+    /// The array whose elements are being read.
+    array: &'static str,
     /// Where the running element begins in the canonical text.
     element_start: usize,
     key: heapless::Vec<u8, MAX_KEY>,
@@ -97,6 +102,7 @@ impl<const C: usize> Router<C> {
             skip_to: None,
             top,
             inner: top,
+            array: "",
             element_start: 0,
             key: heapless::Vec::new(),
             key_too_long: false,
@@ -168,7 +174,7 @@ impl<const C: usize> Router<C> {
                 self.put(b"{");
                 Ok(())
             }
-            (Place::Elements, _) => Err(DocumentError::WrongType { key: self.array_key() }),
+            (Place::Elements, _) => Err(DocumentError::WrongType { key: self.array }),
             (Place::Document, _) => {
                 self.skip(event);
                 Ok(())
@@ -200,6 +206,9 @@ impl<const C: usize> Router<C> {
             (Kind::Scaled(digits), Event::Number(number)) => {
                 self.put_number(member.key, number.scaled(digits));
             }
+            (Kind::Number, Event::Number(number)) => {
+                taker.handle_number(member.key, number.truncated());
+            }
             (Kind::Scaled(_), Event::Null) => self.put_number(member.key, 0),
             (Kind::Flag, Event::Bool) => self.put_flag(member.key, true),
             (Kind::NumberFlag, Event::Number(_)) => self.put_flag(member.key, true),
@@ -223,6 +232,7 @@ impl<const C: usize> Router<C> {
             (Kind::Elements(table), Event::Begin(Container::Array)) => {
                 self.put_flag(member.key, true);
                 self.inner = Level { table, seen: 0 };
+                self.array = member.key;
                 self.element_start = self.canonical.len();
                 self.place = Place::Elements;
             }
@@ -268,7 +278,7 @@ impl<const C: usize> Router<C> {
             Place::Element => {
                 self.put(b"}");
                 self.place = Place::Elements;
-                taker.handle_element(&self.canonical[self.element_start..])?;
+                taker.handle_element(self.array, &self.canonical[self.element_start..])?;
                 self.canonical.truncate(self.element_start);
             }
             Place::Elements | Place::Document => self.place = Place::Top,
@@ -281,12 +291,6 @@ impl<const C: usize> Router<C> {
         if let Event::Begin(_) = event {
             self.skip_to = Some(self.depth - 1);
         }
-    }
-
-    /// The array whose elements are being read.
-    fn array_key(&self) -> &'static str {
-        let is_array = |member: &&Member| matches!(member.kind, Kind::Elements(_));
-        self.top.table.iter().find(is_array).map_or("", |member| member.key)
     }
 
     fn put_key(&mut self, key: &'static str) {

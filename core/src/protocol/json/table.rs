@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Int32,
     /// A number, towards zero, kept within 64 bits.
     Int64,
+    /// As [`Int64`](Self::Int64), handed on while it is read.
+    Number,
     /// A number in units of a power of ten: seconds with nine digits are nanoseconds. C prints a
     /// value that is none (NaN) as `null`; it counts as zero.
     Scaled(u8),
@@ -57,19 +59,20 @@ pub(crate) const fn capacity(members: &[Member]) -> usize {
     let mut index = 0;
     while index < members.len() {
         assert!(members[index].key.len() <= MAX_KEY, "a buffer for each key");
-        bytes += members[index].key.len() + "\"\":,".len() + width(members[index].kind);
+        bytes += room(&members[index]);
         index += 1;
     }
     bytes
 }
 
-const fn width(kind: Kind) -> usize {
-    match kind {
+const fn room(member: &Member) -> usize {
+    let width = match member.kind {
+        Kind::Number | Kind::Text | Kind::RawText | Kind::RawObject => return 0,
         Kind::Int32 => "-2147483648".len(),
         Kind::Int64 | Kind::Scaled(_) => "-9223372036854775808".len(),
         Kind::Flag | Kind::NumberFlag | Kind::NonZeroFlag => "false".len(),
-        Kind::Text | Kind::RawText | Kind::RawObject => 0,
         Kind::Object(members) => capacity(members),
         Kind::Elements(members) => "true".len() + capacity(members),
-    }
+    };
+    member.key.len() + "\"\":,".len() + width
 }

@@ -74,7 +74,7 @@ impl<const T: usize> Taker for ReceivedText<T> {
         self.handle(key, part)
     }
 
-    fn handle_element(&mut self, _: &[u8]) -> Result<(), DocumentError> {
+    fn handle_element(&mut self, _: &'static str, _: &[u8]) -> Result<(), DocumentError> {
         Ok(())
     }
 }

@@ -3,11 +3,12 @@
 use serde::Deserialize;
 
 use super::ResultsStream;
+use super::detail::{self, Object};
 use crate::protocol::frame::Document;
 use crate::protocol::json::{
     DocumentError, Filter, Kind, Member, Taker, TextPart, WrongType, capacity, decode, handle_bytes,
 };
-use crate::report::CpuUse;
+use crate::report::{CpuUse, StreamDetail};
 
 /// What the other end measured.
 #[derive(Debug, Clone)]
@@ -27,8 +28,8 @@ pub struct ReceivedResults<const N: usize> {
     pub streams: heapless::Vec<ResultsStream, N>,
 }
 
-/// Reads the other end's results, of up to `N` streams. A server's own output is skipped; see
-/// [`ResultsWithOutput`].
+/// Reads the other end's results, of up to `N` streams. A server's own output and the details of streams are
+/// skipped; see [`ResultsDocument`].
 #[derive(Debug, Clone)]
 pub struct ResultsReader<const N: usize> {
     filter: Filter<{ capacity(MEMBERS) }>,
@@ -36,14 +37,24 @@ pub struct ResultsReader<const N: usize> {
 }
 
 impl<const N: usize> ResultsReader<N> {
-    /// A reader of one document.
+    /// A reader of one document of a stock end.
     pub const fn new() -> Self {
+        Self::reading(STOCK_MEMBERS)
+    }
+
+    /// A reader of one document of a linerate end, which says more.
+    pub const fn of_linerate() -> Self {
+        Self::reading(MEMBERS)
+    }
+
+    const fn reading(members: &'static [Member]) -> Self {
         let parts = Parts {
             congestion: heapless::Vec::new(),
             congestion_fits: true,
             streams: heapless::Vec::new(),
+            detail: Object::new(),
         };
-        Self { filter: Filter::new(MEMBERS, WrongType::Absent), parts }
+        Self { filter: Filter::new(members, WrongType::Absent), parts }
     }
 
     /// What the other end measured, once the document has ended.
@@ -81,11 +92,12 @@ impl<const N: usize> Default for ResultsReader<N> {
 
 impl<const N: usize> Document for ResultsReader<N> {
     fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
-        handle_bytes(&mut self.filter, bytes, &mut self.parts)
+        let mut taker = PartsTaker { parts: &mut self.parts, details: &mut |_, _| () };
+        handle_bytes(&mut self.filter, bytes, &mut taker)
     }
 
     fn handle_end(&mut self) -> Result<(), DocumentError> {
-        self.filter.end(&mut self.parts)
+        self.filter.end(&mut PartsTaker { parts: &mut self.parts, details: &mut |_, _| () })
     }
 }
 
@@ -99,30 +111,34 @@ pub enum OutputKind {
     Json,
 }
 
-/// A [`ResultsReader`] whose document's server output goes to `sink` while it is read: the bytes
-/// of the JSON value exactly as they came, in order, in as many calls as chunks came.
-pub struct ResultsWithOutput<'r, const N: usize> {
+/// A [`ResultsReader`] that hands on what is too large to be kept in it.
+pub struct ResultsDocument<'r, const N: usize> {
     /// Reads everything else.
     pub reader: &'r mut ResultsReader<N>,
-    /// Takes the output.
-    pub sink: &'r mut dyn FnMut(OutputKind, &[u8]),
+    /// Takes the server's output while it is read: the bytes of the JSON value exactly as they came, in
+    /// order, in as many calls as chunks came.
+    pub output: &'r mut dyn FnMut(OutputKind, &[u8]),
+    /// Takes what is known of the stream with this number, as it came: there may be no such stream, and the
+    /// document may still turn out to be broken.
+    pub details: &'r mut dyn FnMut(u32, StreamDetail),
 }
 
-impl<const N: usize> Document for ResultsWithOutput<'_, N> {
+impl<const N: usize> Document for ResultsDocument<'_, N> {
     fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
         let ResultsReader { filter, parts } = &mut *self.reader;
+        let mut taker = PartsTaker { parts, details: &mut *self.details };
         let mut start = 0;
         for (index, &byte) in bytes.iter().enumerate() {
             let before = output_kind(filter.raw_key());
-            filter.push(byte, parts)?;
+            filter.push(byte, &mut taker)?;
             match (before, output_kind(filter.raw_key())) {
                 (None, Some(_)) => start = index,
-                (Some(kind), None) => (self.sink)(kind, &bytes[start..=index]),
+                (Some(kind), None) => (self.output)(kind, &bytes[start..=index]),
                 _ => {}
             }
         }
         if let Some(kind) = output_kind(filter.raw_key()) {
-            (self.sink)(kind, &bytes[start..]);
+            (self.output)(kind, &bytes[start..]);
         }
         Ok(())
     }
@@ -145,24 +161,43 @@ struct Parts<const N: usize> {
     congestion: heapless::Vec<u8, 16>,
     congestion_fits: bool,
     streams: heapless::Vec<ResultsStream, N>,
+    /// The details that are being read.
+    detail: Object,
 }
 
-impl<const N: usize> Taker for Parts<N> {
+/// Takes what comes for the parts, and hands on what is no part.
+struct PartsTaker<'r, const N: usize> {
+    parts: &'r mut Parts<N>,
+    details: &'r mut dyn FnMut(u32, StreamDetail),
+}
+
+impl<const N: usize> Taker for PartsTaker<'_, N> {
     fn handle_text(&mut self, _: &'static str, part: TextPart) -> Result<(), DocumentError> {
+        let Parts { congestion, congestion_fits, .. } = &mut *self.parts;
         match part {
-            TextPart::Begin => self.congestion.clear(),
-            TextPart::Byte(byte) => self.congestion_fits &= self.congestion.push(byte).is_ok(),
-            TextPart::End { syntax } if self.congestion_fits => {
-                core::str::from_utf8(&self.congestion).map_err(|_| syntax)?;
+            TextPart::Begin => congestion.clear(),
+            TextPart::Byte(byte) => *congestion_fits &= congestion.push(byte).is_ok(),
+            TextPart::End { syntax } if *congestion_fits => {
+                core::str::from_utf8(congestion).map_err(|_| syntax)?;
             }
-            TextPart::End { .. } => self.congestion.clear(),
+            TextPart::End { .. } => congestion.clear(),
         }
         Ok(())
     }
 
-    fn handle_element(&mut self, object: &[u8]) -> Result<(), DocumentError> {
+    fn handle_number(&mut self, key: &'static str, value: i64) {
+        self.parts.detail.handle_number(key, value);
+    }
+
+    fn handle_element(&mut self, array: &'static str, object: &[u8]) -> Result<(), DocumentError> {
+        if array == DETAILS {
+            let object = core::mem::replace(&mut self.parts.detail, Object::new());
+            let (number, detail) = object.finish()?;
+            (self.details)(number, detail);
+            return Ok(());
+        }
         let stream = decode::<WireStream>(object)?.stream()?;
-        self.streams.push(stream).map_err(|_| DocumentError::TooManyStreams)
+        self.parts.streams.push(stream).map_err(|_| DocumentError::TooManyStreams)
     }
 }
 
@@ -172,12 +207,18 @@ const MEMBERS: &[Member] = &[
     Member::new("cpu_util_system", Kind::Scaled(6)),
     Member::new("sender_has_retransmits", Kind::Int32),
     Member::new("congestion_used", Kind::Text),
-    Member::new("concurrent_tests", Kind::Int32),
-    Member::new("jitter_of_batches", Kind::Flag),
     Member::new("server_output_text", Kind::RawText),
     Member::new("server_output_json", Kind::RawObject),
     Member::new("streams", Kind::Elements(STREAM_MEMBERS)),
+    Member::new("concurrent_tests", Kind::Int32),
+    Member::new("jitter_of_batches", Kind::Flag),
+    Member::new(DETAILS, Kind::Elements(detail::MEMBERS)),
 ];
+
+/// Those that are iperf3's.
+const STOCK_MEMBERS: &[Member] = MEMBERS.split_at(MEMBERS.len() - 3).0;
+
+const DETAILS: &str = "details";
 
 const STREAM_MEMBERS: &[Member] = &[
     Member::new("id", Kind::Int64),
@@ -189,6 +230,8 @@ const STREAM_MEMBERS: &[Member] = &[
     Member::new("packets", Kind::Int64),
     Member::new("omitted_packets", Kind::Int64),
     Member::new("out_of_order", Kind::Int64),
+    Member::new("duplicates", Kind::Int64),
+    Member::new("too_late", Kind::Int64),
     Member::new("start_time", Kind::Scaled(9)),
     Member::new("end_time", Kind::Scaled(9)),
 ];
@@ -217,6 +260,8 @@ struct WireStream {
     packets: Option<i64>,
     omitted_packets: Option<i64>,
     out_of_order: Option<i64>,
+    duplicates: Option<i64>,
+    too_late: Option<i64>,
     start_time: Option<i64>,
     end_time: Option<i64>,
 }
@@ -229,8 +274,7 @@ impl WireStream {
             _ => {}
         }
         Ok(ResultsStream {
-            // A number that no stream can have stays one: zero, or the largest.
-            number: u32::try_from(required("id", self.id)?.max(0)).unwrap_or(u32::MAX),
+            number: stream_number(required("id", self.id)?),
             bytes: required("bytes", self.bytes).map(count)?,
             retransmits: known(required("retransmits", self.retransmits)?)
                 .filter(|&retransmits| retransmits != u64::from(u32::MAX)),
@@ -240,6 +284,8 @@ impl WireStream {
             packets: required("packets", self.packets).map(count)?,
             omitted_packets: self.omitted_packets.and_then(known),
             out_of_order: self.out_of_order.and_then(known),
+            duplicates: self.duplicates.and_then(known),
+            too_late: self.too_late.and_then(known),
             start_ns: self.start_time.and_then(known),
             end_ns: self.end_time.and_then(known),
         })
@@ -250,9 +296,14 @@ fn required<V>(key: &'static str, value: Option<V>) -> Result<V, DocumentError> 
     value.ok_or(DocumentError::Missing { key })
 }
 
+/// A number that no stream can have stays one: zero, or the largest.
+pub(super) fn stream_number(id: i64) -> u32 {
+    u32::try_from(id.max(0)).unwrap_or(u32::MAX)
+}
+
 /// A value unless it says "unknown": iperf3 writes -1, and other ends write the same as an
 /// unsigned number of 64 bits.
-fn known(value: i64) -> Option<u64> {
+pub(super) fn known(value: i64) -> Option<u64> {
     if value == i64::MAX { None } else { u64::try_from(value).ok() }
 }
 

@@ -2,10 +2,11 @@
 //! first. Keys, order and what must be there are iperf3's (3.0 to 3.21). Numbers are brought to
 //! nanoseconds and millionths of a percent on the way in and written from them on the way out.
 
+mod detail;
 mod incoming;
 mod outgoing;
 
-pub use incoming::{OutputKind, ReceivedResults, ResultsReader, ResultsWithOutput};
+pub use incoming::{OutputKind, ReceivedResults, ResultsDocument, ResultsReader};
 pub use outgoing::{MAX_CONGESTION, OutgoingResults};
 
 /// One stream as one end saw it. Counts of datagrams include the omitted start; bytes and
@@ -32,6 +33,11 @@ pub struct ResultsStream {
     /// Datagrams that came after a later one, without the omitted start. Ours: iperf3 counts them and
     /// keeps them to itself. `None` for senders and where none came; stock ends ignore the key.
     pub out_of_order: Option<u64>,
+    /// Datagrams that came again, without the omitted start. Ours, as the next: only a linerate end is told.
+    /// `None` for senders.
+    pub duplicates: Option<u64>,
+    /// Datagrams that came too late to know what they are, without the omitted start. `None` for senders.
+    pub too_late: Option<u64>,
     /// When the measurement began, always zero; `None` from ends up to 3.1.
     pub start_ns: Option<u64>,
     /// When it ended, counted from the end of the omitted start; `None` from ends up to 3.1.

@@ -14,11 +14,28 @@ use crate::protocol::frame::{Outgoing, PIECE_BYTES};
 use crate::protocol::json::DocumentError;
 use crate::protocol::recorded::RESULTS;
 use crate::protocol::testing::{fed, written};
-use crate::report::CpuUse;
+use crate::report::{
+    CpuUse, Jitter3550, LossBursts, Percentiles, Reordering, SenderWaits, StreamDetail, ThreadUse,
+};
 
 fn read(body: &str) -> Result<ReceivedResults<4>, DocumentError> {
     fed(ResultsReader::<4>::new(), body.as_bytes(), &[4096])?.finish()
 }
+
+/// As a linerate end reads it, with the details in the order they came.
+fn read_all(
+    body: &str,
+    sizes: &[usize],
+) -> Result<(ReceivedResults<4>, Vec<(u32, StreamDetail)>), DocumentError> {
+    let mut reader = ResultsReader::<4>::of_linerate();
+    let mut all = Vec::new();
+    let (output, details) =
+        (&mut |_, _: &[u8]| (), &mut |number, detail| all.push((number, detail)));
+    fed(ResultsDocument { reader: &mut reader, output, details }, body.as_bytes(), sizes)?;
+    Ok((reader.finish()?, all))
+}
+
+const NO_DETAIL: Option<fn(usize) -> StreamDetail> = None;
 
 /// A document that lacks nothing, with these members of its only stream in front of the others.
 fn with_stream(members: &str) -> String {
@@ -39,6 +56,8 @@ const STREAM: ResultsStream = ResultsStream {
     packets: 5,
     omitted_packets: None,
     out_of_order: None,
+    duplicates: None,
+    too_late: None,
     start_ns: None,
     end_ns: None,
 };
@@ -182,7 +201,7 @@ fn server_output_passes_through_as_it_came() {
                 output.extend_from_slice(bytes);
             };
             fed(
-                ResultsWithOutput { reader: &mut reader, sink: &mut sink },
+                ResultsDocument { reader: &mut reader, output: &mut sink, details: &mut |_, _| () },
                 body.as_bytes(),
                 &[size],
             )
@@ -202,7 +221,9 @@ fn output_that_a_server_cut_inside_a_character_passes_through() {
     let mut reader = ResultsReader::<4>::new();
     let mut output = Vec::new();
     let mut sink = |_, bytes: &[u8]| output.extend_from_slice(bytes);
-    let result = fed(ResultsWithOutput { reader: &mut reader, sink: &mut sink }, &body, &[64]);
+    let details = &mut |_, _| ();
+    let document = ResultsDocument { reader: &mut reader, output: &mut sink, details };
+    let result = fed(document, &body, &[64]);
     assert!(result.is_ok() && reader.finish().is_ok());
     assert_eq!(output, b"\"\xc3\"");
 }
@@ -239,6 +260,7 @@ fn results_are_written_in_iperf3s_order() {
         congestion: Some("bbr"),
         stream_count: 2,
         stream: |index: usize| streams[index],
+        detail: NO_DETAIL,
         concurrent_tests: None,
         jitter_of_batches: false,
         server_output_bytes: None,
@@ -259,6 +281,36 @@ fn results_are_written_in_iperf3s_order() {
     assert!(serde_json::from_str::<Value>(&whole).is_ok());
 }
 
+const WIDEST: StreamDetail = {
+    const MOST: u64 = u64::MAX;
+    const PERCENTILES: Option<Percentiles> = Some(Percentiles {
+        count: MOST,
+        p50_ns: MOST,
+        p90_ns: MOST,
+        p99_ns: MOST,
+        p999_ns: MOST,
+        max_ns: MOST,
+    });
+    StreamDetail {
+        jitter: Some(Jitter3550 { smoothed_ns: MOST, mean_ns: MOST }),
+        delay_variation: PERCENTILES,
+        delay_differences: PERCENTILES,
+        reordering: Some(Reordering { count: MOST, extent_sum: MOST, max_extent: MOST }),
+        loss_bursts: Some(LossBursts { count: MOST, longest: MOST }),
+        socket_drops: Some(MOST),
+        refusals: Some(MOST),
+        gaps: PERCENTILES,
+        round_trips: PERCENTILES,
+        idle_round_trip_us: Some(u32::MAX),
+        waits: Some(SenderWaits { busy_us: MOST, receive_window_us: MOST, send_buffer_us: MOST }),
+        resent_bytes: Some(MOST),
+        delivery_bytes_per_sec: Some(MOST),
+        window_bytes: Some(MOST),
+        buffer_bytes: Some(MOST),
+        thread: Some(ThreadUse { wall_ns: MOST, cpu_ns: MOST, queued_ns: Some(MOST) }),
+    }
+};
+
 #[test]
 fn the_widest_numbers_fit_and_totals_beyond_a_frame_are_none() {
     let most = u64::MAX;
@@ -272,6 +324,8 @@ fn the_widest_numbers_fit_and_totals_beyond_a_frame_are_none() {
         packets: most,
         omitted_packets: Some(most),
         out_of_order: Some(most),
+        duplicates: Some(most),
+        too_late: Some(most),
         start_ns: Some(most),
         end_ns: Some(most),
     };
@@ -287,6 +341,7 @@ fn the_widest_numbers_fit_and_totals_beyond_a_frame_are_none() {
         congestion: Some(&control),
         stream_count: 1,
         stream: |_| widest,
+        detail: Some(|_| WIDEST),
         concurrent_tests: None,
         jitter_of_batches: false,
         server_output_bytes: Some(0),
@@ -301,7 +356,214 @@ fn the_widest_numbers_fit_and_totals_beyond_a_frame_are_none() {
     assert_eq!(outgoing.body_bytes(), None);
 }
 
+/// A document that lacks nothing, with these details.
+fn with_details(details: &str) -> String {
+    with_stream("").replacen('{', &format!("{{\"details\":[{details}],"), 1)
+}
+
+#[test]
+fn details_are_one_object_a_stream_behind_the_streams() {
+    let percentiles = |count| {
+        let (p50_ns, p90_ns, p99_ns, p999_ns, max_ns) = (1, 2, 3, 4, 5);
+        Some(Percentiles { count, p50_ns, p90_ns, p99_ns, p999_ns, max_ns })
+    };
+    let details = [
+        StreamDetail {
+            jitter: Some(Jitter3550 { smoothed_ns: 6, mean_ns: 7 }),
+            delay_variation: percentiles(8),
+            delay_differences: percentiles(9),
+            reordering: Some(Reordering { count: 10, extent_sum: 12, max_extent: 11 }),
+            loss_bursts: Some(LossBursts { count: 13, longest: 14 }),
+            socket_drops: Some(15),
+            ..StreamDetail::default()
+        },
+        StreamDetail::default(),
+        StreamDetail {
+            refusals: Some(16),
+            gaps: percentiles(17),
+            round_trips: percentiles(18),
+            idle_round_trip_us: Some(19),
+            waits: Some(SenderWaits { busy_us: 22, receive_window_us: 20, send_buffer_us: 21 }),
+            resent_bytes: Some(23),
+            delivery_bytes_per_sec: Some(24),
+            window_bytes: Some(25),
+            buffer_bytes: Some(26),
+            thread: Some(ThreadUse { wall_ns: 29, cpu_ns: 27, queued_ns: Some(28) }),
+            ..StreamDetail::default()
+        },
+    ];
+    let numbers = [1, 3, 4];
+    let body = written(&OutgoingResults {
+        cpu: CpuUse::default(),
+        sender_has_retransmits: -1,
+        congestion: None,
+        stream_count: 3,
+        stream: |index: usize| ResultsStream {
+            number: numbers[index],
+            duplicates: Some(0),
+            too_late: Some(2),
+            ..ResultsStream::default()
+        },
+        detail: Some(|index: usize| details[index]),
+        concurrent_tests: None,
+        jitter_of_batches: false,
+        server_output_bytes: None,
+    });
+    let last_stream = r#"{"id":4,"bytes":0,"retransmits":-1,"jitter":0,"errors":0,"packets":0,"duplicates":0,"too_late":2}],"#;
+    let told = [
+        r#"{"id":1,"jitter_ns":6,"jitter_mean_ns":7,"#,
+        r#""pdv_count":8,"pdv_p50_ns":1,"pdv_p90_ns":2,"pdv_p99_ns":3,"pdv_p999_ns":4,"pdv_max_ns":5,"#,
+        r#""ipdv_count":9,"ipdv_p50_ns":1,"ipdv_p90_ns":2,"ipdv_p99_ns":3,"ipdv_p999_ns":4,"ipdv_max_ns":5,"#,
+        r#""reordered":10,"extent_sum":12,"extent_max":11,"loss_bursts":13,"loss_burst_max":14,"#,
+        r#""socket_drops":15},{"id":3},{"id":4,"refusals":16,"#,
+        r#""gap_count":17,"gap_p50_ns":1,"gap_p90_ns":2,"gap_p99_ns":3,"gap_p999_ns":4,"gap_max_ns":5,"#,
+        r#""rtt_count":18,"rtt_p50_ns":1,"rtt_p90_ns":2,"rtt_p99_ns":3,"rtt_p999_ns":4,"rtt_max_ns":5,"#,
+        r#""rtt_idle_us":19,"busy_us":22,"rwnd_us":20,"sndbuf_us":21,"resent_bytes":23,"#,
+        r#""delivery_bytes_per_sec":24,"window_bytes":25,"buffer_bytes":26,"#,
+        r#""wall_ns":29,"cpu_ns":27,"queued_ns":28}]}"#,
+    ];
+    let expected = format!("{last_stream}\"details\":[{}", told.concat());
+    assert!(body.ends_with(&expected), "{body}");
+    let (_, told) = read_all(&body, &[7]).unwrap();
+    assert_eq!(told, [(1, details[0]), (3, details[1]), (4, details[2])]);
+}
+
+#[test]
+fn details_of_a_peer_are_whole_and_possible_or_unknown() {
+    let none = StreamDetail::default();
+    let percentiles = |p50_ns, p999_ns, max_ns| {
+        Some(Percentiles { count: 1, p50_ns, p90_ns: p50_ns, p99_ns: p50_ns, p999_ns, max_ns })
+    };
+    let waits = SenderWaits { busy_us: 5, receive_window_us: 5, send_buffer_us: 5 };
+    let cases = [
+        ("", none),
+        (r#""new":1,"new_object":{"jitter_ns":2},"jitter_ns":"1","jitter_mean_ns":2"#, none),
+        (r#""jitter_ns":1"#, none),
+        (r#""jitter_ns":1,"jitter_mean_ns":-1"#, none),
+        (r#""JITTER_NS":1.9,"jitter_mean_ns":2e0,"jitter_ns":3"#, {
+            let jitter = Some(Jitter3550 { smoothed_ns: 1, mean_ns: 2 });
+            StreamDetail { jitter, ..none }
+        }),
+        (r#""pdv_count":1,"pdv_p50_ns":1,"pdv_p90_ns":1,"pdv_p99_ns":1,"pdv_max_ns":1"#, none),
+        (
+            r#""gap_count":0,"gap_p50_ns":1,"gap_p90_ns":1,"gap_p99_ns":1,"gap_p999_ns":1,"gap_max_ns":1"#,
+            none,
+        ),
+        (
+            r#""gap_count":1,"gap_p50_ns":9,"gap_p90_ns":8,"gap_p99_ns":7,"gap_p999_ns":9,"gap_max_ns":8"#,
+            StreamDetail { gaps: percentiles(7, 8, 8), ..none },
+        ),
+        (r#""reordered":1,"extent_sum":2,"extent_max":3"#, {
+            let reordering = Some(Reordering { count: 1, extent_sum: 2, max_extent: 2 });
+            StreamDetail { reordering, ..none }
+        }),
+        (r#""busy_us":5,"rwnd_us":6,"sndbuf_us":7"#, StreamDetail { waits: Some(waits), ..none }),
+        (r#""rtt_idle_us":4294967296"#, none),
+        (r#""delivery_bytes_per_sec":9007199254740993"#, none),
+        (
+            r#""window_bytes":9007199254740992"#,
+            StreamDetail { window_bytes: Some(1 << 53), ..none },
+        ),
+        (r#""queued_ns":1"#, none),
+        (r#""wall_ns":3,"cpu_ns":4,"queued_ns":5"#, {
+            let thread = Some(ThreadUse { wall_ns: 3, cpu_ns: 3, queued_ns: Some(3) });
+            StreamDetail { thread, ..none }
+        }),
+    ];
+    for (members, detail) in cases {
+        let members = if members.is_empty() { "" } else { &format!(",{members}") };
+        let (_, read) = read_all(&with_details(&format!("{{\"id\":3{members}}}")), &[5]).unwrap();
+        assert_eq!(read, [(3, detail)], "{members}");
+    }
+}
+
+#[test]
+fn details_name_their_stream() {
+    let numbers = |details: &str| {
+        let (_, details) = read_all(&with_details(details), &[64])?;
+        Ok(details.iter().map(|(number, _)| *number).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        numbers(r#"{"id":-1},{"id":99},{"id":1e99},{"id":99}"#),
+        Ok(vec![0, 99, u32::MAX, 99])
+    );
+    let missing = Err(DocumentError::Missing { key: "id" });
+    assert_eq!(numbers(r#"{"id":1},{"wall_ns":1}"#), missing);
+    assert_eq!(numbers(r#"{"id":"1"}"#), missing);
+    assert_eq!(numbers("1"), Err(DocumentError::WrongType { key: "details" }));
+    // To a stock end the key says nothing, and what it says to us under it is no business of ours.
+    assert_eq!(read(&with_details("1")).unwrap().streams, [STREAM]);
+}
+
 proptest! {
+    #[test]
+    fn details_survive_the_wire(
+        numbers in prop::collection::vec(0..=(1_u64 << 53), 38),
+        known in any::<u32>(),
+        sizes in prop::collection::vec(1..50_usize, 1..5),
+    ) {
+        let mut numbers = numbers.into_iter();
+        let mut next = || numbers.next().expect("enough of them");
+        let known = |place: u32| known & 1 << place != 0;
+        let mut percentiles = |place| {
+            let mut ns = [next(), next(), next(), next(), next()];
+            ns.sort_unstable();
+            let [p50_ns, p90_ns, p99_ns, p999_ns, max_ns] = ns;
+            let count = next().max(1);
+            known(place).then_some(Percentiles { count, p50_ns, p90_ns, p99_ns, p999_ns, max_ns })
+        };
+        let (delay_variation, delay_differences) = (percentiles(0), percentiles(1));
+        let (gaps, round_trips) = (percentiles(2), percentiles(3));
+        let most = next();
+        let detail = StreamDetail {
+            jitter: known(4).then(|| Jitter3550 { smoothed_ns: next(), mean_ns: most }),
+            delay_variation,
+            delay_differences,
+            reordering: known(5).then_some(Reordering {
+                count: most,
+                extent_sum: most,
+                max_extent: most / 2,
+            }),
+            loss_bursts: known(6).then(|| LossBursts { count: next(), longest: most }),
+            socket_drops: known(7).then(&mut next),
+            refusals: known(8).then(&mut next),
+            gaps,
+            round_trips,
+            idle_round_trip_us: known(9).then(|| next() as u32),
+            waits: known(10).then_some(SenderWaits {
+                busy_us: most,
+                receive_window_us: most / 2,
+                send_buffer_us: most / 3,
+            }),
+            resent_bytes: known(11).then(&mut next),
+            delivery_bytes_per_sec: known(12).then(&mut next),
+            window_bytes: known(13).then(&mut next),
+            buffer_bytes: known(14).then(&mut next),
+            thread: known(15).then_some(ThreadUse {
+                wall_ns: most,
+                cpu_ns: most / 3,
+                queued_ns: known(16).then_some(most / 7),
+            }),
+        };
+        let body = written(&OutgoingResults {
+            cpu: CpuUse::default(),
+            sender_has_retransmits: -1,
+            congestion: None,
+            stream_count: 2,
+            stream: |index: usize| ResultsStream {
+                number: index as u32 * 2 + 1,
+                ..ResultsStream::default()
+            },
+            detail: Some(|index: usize| [detail, StreamDetail::default()][index]),
+            concurrent_tests: None,
+            jitter_of_batches: false,
+            server_output_bytes: None,
+        });
+        prop_assert!(serde_json::from_str::<Value>(&body).is_ok());
+        let (_, read) = read_all(&body, &sizes).unwrap();
+        prop_assert_eq!(read, [(1, detail), (3, StreamDetail::default())]);
+    }
+
     #[test]
     fn results_survive_the_wire(
         numbers in prop::collection::vec(0..(1_u64 << 62), 7),
@@ -325,6 +587,8 @@ proptest! {
             packets: numbers[5],
             omitted_packets: known[1].then_some(numbers[6]),
             out_of_order: known[0].then_some(numbers[6].max(1)),
+            duplicates: known[2].then_some(numbers[3]),
+            too_late: known[1].then_some(numbers[4]),
             start_ns: known[2].then_some(0),
             end_ns: known[2].then_some(numbers[4]),
         };
@@ -334,6 +598,7 @@ proptest! {
             congestion: None,
             stream_count: count,
             stream,
+            detail: NO_DETAIL,
             concurrent_tests: None,
             jitter_of_batches: false,
             server_output_bytes: None,

@@ -3,7 +3,8 @@
 use std::string::String;
 
 use super::*;
-use crate::stats::Remote;
+use crate::report::{Datagrams, StreamDetail};
+use crate::stats::{Accounts, Remote};
 use crate::units::{BitsPerSec, PacketsPerSec};
 
 #[test]
@@ -168,6 +169,63 @@ fn jitter_of_batches_is_told_to_linerate_ends_only() {
         let told = |remote: Option<&Remote>| remote.expect("results").jitter_of_batches;
         assert_eq!(told(pair.client.accounts().remote()), offer.is_some());
         assert_eq!(told(pair.server.accounts().remote()), offer.is_some());
+    }
+}
+
+#[test]
+fn details_of_streams_are_told_to_linerate_ends_only() {
+    let sent = StreamDetail { refusals: Some(1), buffer_bytes: Some(2), ..StreamDetail::default() };
+    let received =
+        StreamDetail { socket_drops: Some(3), buffer_bytes: Some(4), ..StreamDetail::default() };
+    for offer in [None, Some(Offer::OWN)] {
+        let mut pair = Pair::new(settings(Protocol::Udp, Direction::Forward, 2), offer, offer);
+        pair.run_to_running();
+        pair.client.handle_detail(0, sent);
+        pair.server.handle_detail(0, received);
+        pair.run();
+        assert_eq!(pair.ending("client"), Some(Ending::Complete));
+        let told = |accounts: &Accounts<N>| {
+            let summary = accounts.summary(0).expect("a stream");
+            let Datagrams { duplicates, too_late, .. } = summary.remote.expect("results").datagrams;
+            (accounts.remote_detail(0), duplicates, too_late)
+        };
+        let some = |detail| offer.map(|_| detail);
+        assert_eq!(
+            told(pair.client.accounts()),
+            (some(received), offer.map(|_| 0), offer.map(|_| 0))
+        );
+        assert_eq!(told(pair.server.accounts()), (some(sent), None, None));
+        assert_eq!(pair.client.accounts().remote_detail(1), None, "nothing is known of it");
+    }
+}
+
+#[test]
+fn details_of_an_unknown_stream_are_refused_as_its_results_are() {
+    let results = |details: &str| {
+        let body = std::format!(
+            r#"{{"cpu_util_total":1,"cpu_util_user":1,"cpu_util_system":0,"sender_has_retransmits":1,
+            "details":[{details}],"streams":[]}}"#
+        );
+        [&(body.len() as u32).to_be_bytes(), body.as_bytes()].concat()
+    };
+    for (offer, details, refused) in [
+        (Some(Offer::OWN), r#"{"id":3,"socket_drops":3}"#, true),
+        (Some(Offer::OWN), r#"{"id":1,"socket_drops":3}"#, false),
+        (None, r#"{"id":3}"#, false),
+    ] {
+        let mut pair = Pair::new(settings(Protocol::Udp, Direction::Forward, 1), offer, offer);
+        while pair.client.phase() != Phase::Ending {
+            pair.step();
+        }
+        pair.client.handle_control(pair.now, &[ControlCode::ExchangeResults.byte()]);
+        outputs(&mut pair.client);
+        pair.client.handle_control(pair.now, &results(details));
+        let error = SessionError::Peer(PeerError::UnknownStream { number: 3 });
+        let finished = [Event::Finished(Ending::Failed(error))];
+        let expected = if refused { &finished[..] } else { &[] };
+        assert_eq!(outputs(&mut pair.client).1, expected, "{details}");
+        let drops = pair.client.accounts().remote_detail(0).map(|detail| detail.socket_drops);
+        assert_eq!(drops, (offer.is_some() && !refused).then_some(Some(3)), "{details}");
     }
 }
 

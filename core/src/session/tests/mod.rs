@@ -68,18 +68,22 @@ impl Pair {
 
     /// Runs until neither end has anything left to say or to wait for but the end of time.
     fn run(&mut self) {
-        loop {
-            self.drain();
-            if self.carry() {
-                continue;
-            }
-            let timeouts = [self.client.poll_timeout(), self.server.poll_timeout()];
-            let Some(at) = timeouts.into_iter().flatten().map(|(_, at)| at).min() else { return };
-            self.now = at;
-            self.client.handle_timeout(at);
-            self.drain();
-            self.server.handle_timeout(at);
+        while self.step() {}
+    }
+
+    /// Carries a byte each way, or lets time pass; `false` if nothing is left.
+    fn step(&mut self) -> bool {
+        self.drain();
+        if self.carry() {
+            return true;
         }
+        let timeouts = [self.client.poll_timeout(), self.server.poll_timeout()];
+        let Some(at) = timeouts.into_iter().flatten().map(|(_, at)| at).min() else { return false };
+        self.now = at;
+        self.client.handle_timeout(at);
+        self.drain();
+        self.server.handle_timeout(at);
+        true
     }
 
     /// Runs until the client's clock does.

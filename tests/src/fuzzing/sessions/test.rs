@@ -5,7 +5,7 @@ use std::time::Duration;
 use linerate_core::protocol::extension::Offer;
 use linerate_core::protocol::parameters::{ClientText, OutgoingParameters};
 use linerate_core::protocol::results::{OutgoingResults, ResultsStream};
-use linerate_core::report::CpuUse;
+use linerate_core::report::{CpuUse, StreamDetail, ThreadUse};
 use linerate_core::session::{ClientConfig, Deadlines, ServerConfig};
 use linerate_core::stats::{Sample, Tally, TcpStats};
 use linerate_core::test::{Direction, Limits, Protocol, StreamId, TestSettings};
@@ -85,9 +85,20 @@ pub(super) fn results(input: &mut Input<'_>) -> Vec<u8> {
             packets: count(numbers[2]),
             omitted_packets: (numbers[1] & 1 == 0).then(|| count(numbers[0])),
             out_of_order: (numbers[2] & 1 == 0).then(|| count(numbers[0])),
+            duplicates: (numbers[2] & 2 == 0).then(|| count(numbers[1])),
+            too_late: (numbers[2] & 2 == 0).then(|| count(numbers[2])),
             start_ns: Some(0),
             end_ns: Some(count(numbers[2])),
         },
+        detail: (numbers[1] & 2 == 0).then_some(|_| StreamDetail {
+            thread: Some(ThreadUse {
+                wall_ns: count(numbers[0]),
+                cpu_ns: count(numbers[1]),
+                queued_ns: None,
+            }),
+            buffer_bytes: Some(count(numbers[2])),
+            ..StreamDetail::default()
+        }),
         concurrent_tests: None,
         jitter_of_batches: false,
         server_output_bytes: None,
