@@ -26,6 +26,8 @@ pub(super) struct Orders {
     pub(super) seed: u64,
     /// Shorter frames only take the latency, and are not traced.
     pub(super) data_from_bytes: usize,
+    /// They come so much later, each way.
+    pub(super) later_ns: [u64; 2],
     /// Neither are longer ones that are no datagrams of UDP.
     pub(super) only_udp: bool,
     /// Frames of data that are lost at the start, each way.
@@ -52,6 +54,7 @@ pub(super) struct Shovel {
     devices: [File; 2],
     links: [Link; 2],
     data_from_bytes: usize,
+    later_ns: [u64; 2],
     only_udp: bool,
     first_lost: [u64; 2],
     shared: Arc<Shared>,
@@ -114,6 +117,7 @@ impl Shovel {
             devices,
             links,
             data_from_bytes: orders.data_from_bytes,
+            later_ns: orders.later_ns,
             only_udp: orders.only_udp,
             first_lost: orders.first_lost,
             shared,
@@ -190,7 +194,7 @@ impl Shovel {
             _ if is_cut => Vec::new(),
             _ if place.is_some_and(|place| place <= self.first_lost[way]) => Vec::new(),
             true => link.send(now, len as u64).collect(),
-            false => vec![now.plus_nanos(link.model().latency_ns)],
+            false => vec![now.plus_nanos(link.model().latency_ns + self.later_ns[way])],
         };
         let bytes = Rc::<[u8]>::from(&self.buffer[..len]);
         for arrives in arrivals {

@@ -32,6 +32,9 @@ pub struct Wire {
     /// Shorter frames, with their Ethernet header, only take the latency: so a control connection
     /// lives on, and the fate of the data does not depend on it. They are not in the traces.
     pub data_from_bytes: usize,
+    /// And so much more from the near end to the far end: so the word that a test is over comes after
+    /// all of its data.
+    pub word_later_ns: u64,
     /// Of frames as long as that, only datagrams of UDP are data.
     pub only_udp: bool,
     /// So many frames of data are lost at the start, there and back, whatever the models say.
@@ -83,6 +86,7 @@ impl TapLink {
             models,
             seed: wire.seed,
             data_from_bytes: wire.data_from_bytes,
+            later_ns: [wire.word_later_ns, 0],
             only_udp: wire.only_udp,
             first_lost: wire.first_lost,
         };
