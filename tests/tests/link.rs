@@ -85,8 +85,14 @@ fn a_receiver_tells_loss_and_order_as_they_were() {
         reorder: Some(Reorder { ppm: 20_000, by_ns: 5 * MS }),
         ..LinkModel::default()
     };
-    let wire =
-        Wire { there: model, back: model, seed: 7, data_from_bytes: DATA_FROM, ..Wire::default() };
+    let wire = Wire {
+        there: model,
+        back: model,
+        seed: 7,
+        data_from_bytes: DATA_FROM,
+        word_later_ns: 50 * MS,
+        ..Wire::default()
+    };
     for (options, way) in [("-u -k 1500 -b 10M -l 1400", 0), ("-u -t 2 -b 8M -l 1400 -R", 1)] {
         let link = TapLink::start(&wire);
         let both = run(&link, Tool::Linerate, Tool::Linerate, FAR.v4, options);
