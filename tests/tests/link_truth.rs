@@ -37,26 +37,30 @@ fn receivers_tell_what_the_link_did() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Other work on a small machine may hold up the link or the programs, so the best of a few counts, and
-/// the noise is measured anew before each other one.
+/// Other work on a small machine may hold up the link or the programs. What is told wrongly is wrong
+/// each time, so only that counts; the noise is measured anew before each other run.
 fn best_run(model: LinkModel, tool: Tool, is_long: bool, noise: &mut Noise) -> (Run, Vec<String>) {
-    let mut best = None;
+    let mut best: Option<(Run, usize)> = None;
+    let mut always: Option<Vec<(&str, String)>> = None;
     for _ in 0..3 {
         let run = run(model, tool, is_long);
         run.check_counts();
-        let faults = if is_long { run.check_delays(noise) } else { Vec::new() };
-        let is_right = faults.is_empty();
-        if is_right
-            || best.as_ref().is_none_or(|(_, before): &(_, Vec<_>)| faults.len() < before.len())
-        {
-            best = Some((run, faults));
+        let mut faults = if is_long { run.check_delays(noise) } else { Vec::new() };
+        if best.as_ref().is_none_or(|(_, fewest)| faults.len() < *fewest) {
+            best = Some((run, faults.len()));
         }
+        if let Some(before) = always {
+            faults.retain(|(what, _)| before.iter().any(|(other, _)| what == other));
+        }
+        let is_right = faults.is_empty();
+        always = Some(faults);
         if is_right {
             break;
         }
         noise.measure(is_long);
     }
-    best.expect("there was a run")
+    let faults = always.into_iter().flatten().map(|(_, fault)| fault).collect();
+    (best.expect("there was a run").0, faults)
 }
 
 /// What the link and the programs at its ends add to a network that does nothing, nanoseconds.
@@ -159,7 +163,7 @@ impl Run {
     }
 
     /// What is not within 10 % and what the link adds on its own.
-    fn check_delays(&self, noise: &Noise) -> Vec<String> {
+    fn check_delays(&self, noise: &Noise) -> Vec<(&'static str, String)> {
         let known = if self.tool == Tool::Linerate { 13 } else { 1 };
         let [told, right] = [&self.told, &self.right].map(|of| of.delays.all_ns());
         let both = told.into_iter().zip(right).enumerate().take(known);
@@ -167,9 +171,10 @@ impl Run {
             (told_ns - right_ns).abs() > right_ns / 10.0 + noise.of(*index)
         });
         far.map(|(index, ((what, told_ns), (_, right_ns)))| {
-            format!(
-                "{what} is told as {told_ns:.0} ns of {right_ns:.0}, noise {:.0}",
-                noise.of(index)
+            let noise_ns = noise.of(index);
+            (
+                what,
+                format!("{what} is told as {told_ns:.0} ns of {right_ns:.0}, noise {noise_ns:.0}"),
             )
         })
         .collect()
