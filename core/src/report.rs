@@ -141,7 +141,8 @@ pub struct StreamDetail {
     pub reordering: Option<Reordering>,
     /// Receiver of datagrams: the rows in which they are missing.
     pub loss_bursts: Option<LossBursts>,
-    /// Receiver of datagrams: those that its own socket had no room for; they count as lost, too.
+    /// Receiver of datagrams: messages that its own socket had no room for, each a datagram or a row that the
+    /// kernel had joined. What was in them counts as lost, too.
     pub socket_drops: Option<u64>,
     /// Sender of datagrams: calls that its own host refused for want of buffers. No datagram is lost by it.
     pub refusals: Option<u64>,
@@ -305,7 +306,7 @@ pub struct Evidence {
     pub resent_millionths: Option<u32>,
     /// UDP: datagrams lost, millionths of those sent.
     pub lost_millionths: Option<u32>,
-    /// UDP: datagrams that the receiver's sockets had no room for, which are among those lost.
+    /// UDP: messages that the receiver's sockets had no room for; what was in them is among those lost.
     pub socket_drops: Option<u64>,
     /// UDP: calls that the sending host refused.
     pub refusals: Option<u64>,

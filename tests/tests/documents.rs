@@ -288,6 +288,7 @@ fn lenient(ended: &Ended) -> Result<Value, String> {
 /// What is different and shall be: whose document, beginning of the place, reason.
 const KNOWN: &[(Option<End>, &str, &str)] = &[
     (None, "linerate", "what only linerate tells, in one place of its own"),
+    (None, "intervals[].linerate", "likewise, of an interval"),
     (
         Some(End::Server),
         "end.sender_tcp_congestion",

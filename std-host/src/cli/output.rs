@@ -29,8 +29,8 @@ pub struct OutputConfig {
     pub test_log: Option<LogChoice>,
     /// More detail in the text (`-V`).
     pub verbose: bool,
-    /// Print hints and warnings even where no terminal shows them (`--explain`). Off under the name
-    /// `iperf3`, whose readers expect its lines and no others.
+    /// Explain the result and print hints and warnings, terminal or not (`--explain`). Off under the
+    /// name `iperf3`, whose readers expect its lines and no others.
     pub explain: bool,
     /// Name of the test, before every line of text (`-T`).
     pub title: Option<String>,

@@ -1,5 +1,7 @@
 //! The report of one test in the form that the options ask for.
 
+use std::io::{self, IsTerminal};
+
 use linerate::cli::{IPERF3_PROGRAM, JsonStreamKind, OutputConfig};
 use linerate::error::Error;
 use linerate::report::json::{
@@ -82,6 +84,7 @@ pub(super) fn text_options(output: &OutputConfig) -> TextOptions {
     TextOptions {
         format: output.format,
         verbose: output.verbose,
+        explain: output.explain || is_read_by_a_person(output),
         title: output.title.clone(),
         system_info: system_info(),
         stamps: output.timestamps.clone().map(Stamps::new),
@@ -96,6 +99,11 @@ fn json_options(output: &OutputConfig) -> JsonOptions {
 fn stream_options(output: &OutputConfig, kind: JsonStreamKind) -> StreamOptions {
     let full_output = kind == JsonStreamKind::LinesAndDocument;
     StreamOptions { json: json_options(output), full_output }
+}
+
+/// The report goes to a terminal.
+fn is_read_by_a_person(output: &OutputConfig) -> bool {
+    output.logfile.is_none() && io::stdout().is_terminal()
 }
 
 /// The program was started under iperf3's name, whose readers expect its output and nothing more.

@@ -10,6 +10,7 @@ mod message;
 mod quantity;
 mod stamp;
 pub mod text;
+mod verdict;
 mod view;
 
 use std::net::SocketAddr;

@@ -8,7 +8,8 @@ use linerate_core::test::{Direction, End, Protocol, Role, StreamId, TestSettings
 use linerate_core::time::nanos;
 
 use super::{
-    Connection, Datagrams, Interval, SideSummary, StreamInterval, StreamSummary, TestStart,
+    Connection, Datagrams, Interval, SideSummary, StreamDetail, StreamDetails, StreamInterval,
+    StreamSummary, TestEnd, TestStart,
 };
 
 /// What this end does in each direction of the test: client to server first.
@@ -133,6 +134,32 @@ pub(super) fn side(stream: &StreamSummary, role: Role) -> Side {
     }
 }
 
+/// Each stream with what is known of it beyond its totals.
+pub(super) fn with_details(end: &TestEnd) -> impl Iterator<Item = (&StreamSummary, StreamDetails)> {
+    let details = end.details.iter().copied();
+    end.streams.iter().zip(details.chain(std::iter::repeat(StreamDetails::default())))
+}
+
+/// What the end of a stream knows that does what `side` says, where this one does what `role` says.
+pub(super) fn detail_of(role: Role, details: StreamDetails, side: Role) -> StreamDetail {
+    if role == side { details.local } else { details.remote.unwrap_or_default() }
+}
+
+/// Datagrams behind the last that came. It is known where the sender is the client, which stops before
+/// it says that the test is over, and where nothing but time ended the test: an amount and an omitted
+/// start end at each side's own datagram.
+pub(super) fn lost_at_end(start: &TestStart, end: &TestEnd, stream: &StreamSummary) -> Option<u64> {
+    let settings = &start.settings;
+    let client_sends = (stream.role == Role::Sender) == (start.connection.end == End::Client);
+    let is_cut = settings.limits.bytes.or(settings.limits.blocks).is_some()
+        || settings.omit_secs > 0
+        || end.error.is_some();
+    if !is_udp(settings) || !client_sends || is_cut {
+        return None;
+    }
+    stream.sent()?.datagrams.packets.checked_sub(stream.received()?.datagrams.packets)
+}
+
 /// A side that is not known.
 const NOTHING: SideSummary = SideSummary {
     bytes: 0,
@@ -153,6 +180,7 @@ fn add_datagrams(sum: &mut Datagrams, more: &Datagrams) {
     sum.lost = add(sum.lost, more.lost);
     sum.out_of_order = add(sum.out_of_order, more.out_of_order);
     sum.duplicates = add(sum.duplicates, more.duplicates);
+    sum.too_late = add(sum.too_late, more.too_late);
     sum.jitter_ns = sum.jitter_ns.saturating_add(more.jitter_ns);
 }
 

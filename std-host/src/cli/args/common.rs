@@ -85,7 +85,7 @@ pub(in crate::cli) struct CommonArgs {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "4")]
     pub(in crate::cli) debug: Option<u8>,
 
-    /// Print hints and warnings even where no terminal shows them
+    /// Explain the result and print hints and warnings, terminal or not
     #[arg(long)]
     pub(in crate::cli) explain: bool,
 

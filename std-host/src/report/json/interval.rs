@@ -3,11 +3,12 @@
 use linerate_core::test::Role;
 use serde_json::Value;
 
-use super::{Object, number, view};
+use super::{Object, detail, number, view};
 use crate::report::quantity::{bits_per_second, percentage, seconds};
 use crate::report::{Interval, StreamInterval, TcpStats, TestStart};
 
-pub(super) fn object(interval: &Interval, start: &TestStart) -> Value {
+/// `plain` leaves out what is linerate's own.
+pub(super) fn object(interval: &Interval, start: &TestStart, plain: bool) -> Value {
     let streams = interval.streams.iter();
     let streams: Vec<Value> = streams.map(|stream| stream_object(stream, start)).collect();
     let mut object = Object::default();
@@ -20,6 +21,9 @@ pub(super) fn object(interval: &Interval, start: &TestStart) -> Value {
         if let Some(sum) = view::interval_sum(&streams) {
             object.put(key, sum_object(&sum, start));
         }
+    }
+    if !plain {
+        object.put_known("linerate", detail::interval(start, interval));
     }
     object.into()
 }

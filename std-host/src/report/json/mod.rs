@@ -2,6 +2,7 @@
 //! what is linerate's own under the one key `linerate`. Where iperf3 repeats a key or prints a wrong
 //! number, this prints the key once and the right one.
 
+mod detail;
 mod end;
 mod interval;
 mod intervals;
@@ -95,7 +96,7 @@ impl JsonReport {
 
     /// The document, as far as the test came.
     pub fn finish(&self) -> Value {
-        let mut document = self.measurements();
+        let mut document = self.measurements(self.options.plain);
         if let Some(connection) = self.connection() {
             if let Some(title) = &connection.title {
                 document.put("title", title.as_str());
@@ -122,7 +123,7 @@ impl JsonReport {
     /// The document of an end that failed before it had a peer.
     pub fn without_peer(options: JsonOptions, error: &Error, end: End) -> Value {
         let report = Self::new(options);
-        let mut document = report.measurements();
+        let mut document = report.measurements(report.options.plain);
         document.put("error", message::error_value(error, end));
         if !report.options.plain {
             document.put("linerate", report.own());
@@ -131,16 +132,17 @@ impl JsonReport {
     }
 
     /// What a server sends its client as its own output: the document so far, of which the client
-    /// knows title and extra data already.
+    /// knows title and extra data already. What is linerate's own is in its results.
     pub fn server_output(&self) -> ServerOutput {
-        ServerOutput::Json(self.measurements().into())
+        ServerOutput::Json(self.measurements(true).into())
     }
 
-    fn measurements(&self) -> Object {
+    fn measurements(&self, plain: bool) -> Object {
         let mut document = Object::default();
         document.put("start", self.start_object());
         let objects = |start: &Arc<TestStart>| {
-            self.intervals.iter().map(|interval| interval::object(interval, start)).collect()
+            let intervals = self.intervals.iter();
+            intervals.map(|interval| interval::object(interval, start, plain)).collect()
         };
         document.put("intervals", self.start.as_ref().map_or_else(Vec::new, objects));
         document.put("end", self.end_object());
@@ -191,6 +193,17 @@ impl JsonReport {
         object.into()
     }
 
+    /// What both ends know of each stream beyond iperf3's numbers.
+    fn streams(&self) -> Vec<Value> {
+        let known = self.start.as_ref().zip(self.end.as_ref());
+        known.map_or_else(Vec::new, |(start, end)| detail::streams(start, end))
+    }
+
+    /// What limited the test.
+    fn verdicts(&self) -> Vec<Value> {
+        self.end.as_ref().map_or_else(Vec::new, |end| detail::verdicts(end))
+    }
+
     fn own(&self) -> Value {
         let mut warnings: Vec<String> = self.warnings.iter().map(message::warning_text).collect();
         warnings.extend(self.intervals.joined().map(|joined| {
@@ -205,6 +218,8 @@ impl JsonReport {
             "concurrent_tests": self.concurrent_tests,
             "has_peer_results": self.has_peer_results(),
             "engine": self.engine(),
+            "streams": self.streams(),
+            "verdicts": self.verdicts(),
             "warnings": warnings,
         })
     }
@@ -227,6 +242,20 @@ impl Object {
     fn put(&mut self, key: &str, value: impl Into<Value>) {
         let previous = self.0.insert(key.into(), value.into());
         debug_assert!(previous.is_none(), "{key} stands in the object already");
+    }
+
+    /// Leaves out what is not known.
+    fn put_known(&mut self, key: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.put(key, value);
+        }
+    }
+
+    /// Leaves out an object without members.
+    fn put_filled(&mut self, key: &str, object: Object) {
+        if !object.0.is_empty() {
+            self.put(key, object);
+        }
     }
 }
 

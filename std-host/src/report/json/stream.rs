@@ -78,7 +78,8 @@ impl JsonStream {
             self.report.intervals.push(interval);
         }
         let start = self.report.start.as_ref();
-        let object = start.map(|start| interval::object(interval, start));
+        let object =
+            start.map(|start| interval::object(interval, start, self.report.options.plain));
         object.map_or(String::new(), |object| self.line("interval", object))
     }
 
@@ -106,6 +107,8 @@ impl JsonStream {
             own.put("concurrent_tests", self.report.concurrent_tests);
             own.put("has_peer_results", self.report.has_peer_results());
             own.put("engine", self.report.engine());
+            own.put("streams", self.report.streams());
+            own.put("verdicts", self.report.verdicts());
         }
         line("end", self.report.end_object(), own)
     }

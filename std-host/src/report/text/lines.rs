@@ -44,7 +44,8 @@ impl fmt::Display for Label {
     }
 }
 
-fn role_tag(start: &TestStart, role: Role) -> &'static str {
+/// Who sends, in tests where both do; else nothing.
+pub(super) fn role_tag(start: &TestStart, role: Role) -> &'static str {
     if !view::is_bidirectional(&start.settings) {
         return "";
     }

@@ -1,6 +1,7 @@
 //! The report that people read, line for line as iperf3 prints it: the same words, columns and
 //! trailing blanks. It writes nothing itself; each event gives the text to print for it.
 
+mod details;
 mod headers;
 mod lines;
 mod opening;
@@ -25,6 +26,8 @@ pub struct TextOptions {
     pub format: Option<UnitFormat>,
     /// Tell more about the test (`-V`).
     pub verbose: bool,
+    /// After the summary, tell what iperf3 does not (`--explain`).
+    pub explain: bool,
     /// Words that a client puts before each line (`-T`).
     pub title: Option<String>,
     /// The system's name, release and machine, as `uname -a` words them.
@@ -175,6 +178,7 @@ impl TextReport {
 
     fn on_ended(&mut self, end: &TestEnd) -> String {
         let mut text = self.summary(end);
+        text += &self.details(end);
         if let Some(output) = &end.server_output {
             text += &server_output_section(output);
         }
@@ -192,6 +196,17 @@ impl TextReport {
             Some(start) if !self.has_summary && !end.streams.is_empty() => {
                 self.has_summary = true;
                 summary::text(&self.options, start, end)
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// What is known beyond that: a server's comes with the end of the test, when it has heard from its
+    /// client.
+    fn details(&self, end: &TestEnd) -> String {
+        match &self.start {
+            Some(start) if self.options.explain && !self.options.plain => {
+                details::text(&self.options, start, end)
             }
             _ => String::new(),
         }
