@@ -164,10 +164,10 @@ fn run(situation: &Situation, network: &Network, cpus: [usize; 2]) -> [String; 2
         End::Receiver => hog(receiver),
     });
     let (near, far) = network.ends();
-    let is_crowded = |end| situation.crowded == Some(end);
-    let server_command = || far.within(&linerate(is_crowded(End::Receiver)));
+    let niceness = |end| situation.crowded.map(|crowded| if crowded == end { "19" } else { "-15" });
+    let server_command = || far.within(&linerate(niceness(End::Receiver)));
     let server = Server::start_as(Tool::Linerate, server_command, &["-1", "-J"]);
-    let mut client = near.within(&linerate(is_crowded(End::Sender)));
+    let mut client = near.within(&linerate(niceness(End::Sender)));
     client.args(["-c", FAR.v4, "-p", &server.port().to_string(), "-t", "1", "-J"]);
     client.args(situation.options.split_whitespace());
     if hog.is_some() {
@@ -188,14 +188,12 @@ fn limit_of(ended: &Ended) -> String {
     }
 }
 
-/// The command, which leaves its CPU to others where they want it.
-fn linerate(gives_way: bool) -> Command {
+/// The command; a nicer one leaves its CPU to others.
+fn linerate(niceness: Option<&str>) -> Command {
     let program = Tool::Linerate.command();
-    if !gives_way {
-        return program;
-    }
+    let Some(niceness) = niceness else { return program };
     let mut command = Command::new("nice");
-    command.args(["-n", "19"]).arg(program.get_program());
+    command.args(["-n", niceness]).arg(program.get_program());
     command
 }
 
