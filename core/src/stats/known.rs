@@ -189,3 +189,21 @@ const BOTH_NUMBERS: usize = 4;
 
 const _: () = assert!(REFUSALS == ROLE_NUMBERS && BUFFER == 2 * ROLE_NUMBERS);
 const _: () = assert!(QUEUED + 1 == BUFFER + BOTH_NUMBERS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_has_its_own_numbers_and_those_of_both() {
+        let mut whole = WholeRow::new();
+        (0..WholeRow::PLACES).for_each(|place| whole.put(place, Some([place as u64 + 1])));
+        for (role, others) in [(Role::Receiver, 20..40), (Role::Sender, 0..20)] {
+            let row = WholeRow::from_role(role, &whole.of_role(role));
+            for place in 0..WholeRow::PLACES {
+                let expected = (!others.contains(&place)).then_some(place as u64 + 1);
+                assert_eq!(row.one(place), expected, "{role:?} {place}");
+            }
+        }
+    }
+}

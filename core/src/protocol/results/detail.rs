@@ -48,14 +48,13 @@ pub(super) fn print(
         write!(out, "{{\"{ID}\":{number}")?;
     }
     let row = WholeRow::of(detail);
-    let first = part * KEYS_OF_PART;
-    let last = (first + KEYS_OF_PART).min(KEYS.len());
-    for place in first..last {
+    let keys = KEYS.iter().enumerate().skip(part * KEYS_OF_PART).take(KEYS_OF_PART);
+    for (place, member) in keys {
         if let Some(value) = row.one(place) {
-            write!(out, ",\"{}\":{value}", KEYS[place].key)?;
+            write!(out, ",\"{}\":{value}", member.key)?;
         }
     }
-    out.write_str(if last == KEYS.len() { "}" } else { "" })
+    out.write_str(if part + 1 == PARTS { "}" } else { "" })
 }
 
 /// Parts in which an object is printed.
