@@ -172,15 +172,22 @@ impl Facts {
         })
     }
 
-    /// The window has room for more than is on its way, so it is full of what the receiver has not read,
-    /// for want of CPU.
+    /// The window is not full of what is on its way but of what the receiver has not read, for want of
+    /// CPU: it has room for far more, or was about to close when it was looked at.
     fn is_read_slowly(&self) -> bool {
         let room_bytes = self.evidence.window_bytes;
         let is_large = self
             .on_its_way()
             .zip(room_bytes)
             .is_some_and(|(bytes, room_bytes)| room_bytes >= bytes.saturating_mul(2));
-        is_large && self.receiver_wants_cpu(MOST)
+        (is_large || self.is_closing()) && self.receiver_wants_cpu(MOST)
+    }
+
+    /// More is on its way than there is room for.
+    fn is_closing(&self) -> bool {
+        self.on_its_way()
+            .zip(self.evidence.window_bytes)
+            .is_some_and(|(bytes, room_bytes)| bytes >= room_bytes.saturating_mul(2))
     }
 
     /// What a stream moves within a round trip, bytes.
@@ -214,6 +221,7 @@ impl Facts {
     fn hint(&self, limit: Limit) -> Option<Hint> {
         let evidence = &self.evidence;
         match limit {
+            Limit::ReceiveWindow if self.is_closing() => None,
             Limit::ReceiveWindow => self.larger_window(evidence.window_bytes),
             Limit::SendBuffer => self.larger_window(evidence.send_buffer_bytes),
             Limit::ReceiveBuffer => {
@@ -636,7 +644,7 @@ mod tests {
 
     #[test]
     fn what_limits_bytes() {
-        let rows: [Row; 23] = [
+        let rows: [Row; 24] = [
             ("nothing at the ends", |_| {}, Limit::PathRate),
             (
                 "96 of 100 Mbit/s were asked for and came",
@@ -741,6 +749,15 @@ mod tests {
                 "waits for a large window whose reader is rather busy",
                 |case| {
                     case.waits().receive_window_us = SECONDS * 310_000;
+                    case.receiver().thread = Some(thread(600));
+                },
+                Limit::ReceiverCpu,
+            ),
+            (
+                "waits for a window that a reader who is rather busy lets close",
+                |case| {
+                    case.waits().receive_window_us = SECONDS * 310_000;
+                    case.sender().window_bytes = Some(5000);
                     case.receiver().thread = Some(thread(600));
                 },
                 Limit::ReceiverCpu,
@@ -905,6 +922,7 @@ mod tests {
         };
         assert_eq!(window(130_000), Some(Hint::LargerWindow { bytes: 275_000 }));
         assert_eq!(window(200_000), Some(Hint::LargerWindow { bytes: 400_000 }));
+        assert_eq!(window(60_000), None, "it is not small, it is not read");
         let buffer = Case::tcp().with(|case| case.sender().buffer_bytes = Some(100_000));
         assert_eq!(hint(buffer), Some(Hint::LargerWindow { bytes: 275_000 }));
         let dropped = Case::udp().with(|case| {
