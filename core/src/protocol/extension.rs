@@ -66,8 +66,12 @@ impl Features {
     /// server ([`NamedGreeting`](super::greeting::NamedGreeting)).
     pub const ACKNOWLEDGED_GREETINGS: Self = Self(1);
 
+    /// Datagrams have numbers of 64 bits, whatever the parameters say.
+    pub const WIDE_NUMBERS: Self = Self(1 << 2);
+
     /// All that this engine has.
-    const ALL: Self = Self(Self::ACKNOWLEDGED_GREETINGS.0 | Self::EXPLAINED.0);
+    const ALL: Self =
+        Self(Self::ACKNOWLEDGED_GREETINGS.0 | Self::EXPLAINED.0 | Self::WIDE_NUMBERS.0);
 
     /// The set of these bits.
     pub const fn from_bits(bits: u32) -> Self {

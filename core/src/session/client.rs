@@ -375,7 +375,9 @@ impl<const N: usize> Client<'_, N> {
     fn on_extension(&mut self, shared: &mut Shared<N>, _now: Instant) -> Result<(), DocumentError> {
         let reading = core::mem::replace(&mut self.reading, Reading::Code);
         if let Reading::Extension(_, document) = reading {
-            self.accepted = Some(document.finish()?);
+            let accepted = document.finish()?;
+            self.accepted = Some(accepted);
+            shared.settings.counters_64bit |= accepted.features.contains(Features::WIDE_NUMBERS);
             shared.phase = Phase::Preparing;
         }
         Ok(())

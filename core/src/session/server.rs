@@ -307,6 +307,9 @@ impl<const N: usize, const T: usize> Server<N, T> {
             return shared.deny(denial);
         }
         shared.settings = parameters.settings;
+        let wide = Features::WIDE_NUMBERS;
+        shared.settings.counters_64bit |=
+            self.accepted.is_some_and(|agreed| agreed.features.contains(wide));
         shared.watch = Watch::new(&self.policy, &shared.settings);
         self.text = parameters.text;
         shared.phase = Phase::Preparing;

@@ -141,7 +141,8 @@ pub(crate) struct Driver<'a, B: Backend> {
     stream_news_sender: mpsc::UnboundedSender<News>,
     sockets: Vec<DataSocket>,
     streams: Option<Streams>,
-    last_details: Vec<Option<Box<FlowDetail<BUCKETS>>>>,
+    /// Once the streams are stopped.
+    last_details: Option<Vec<Option<Box<FlowDetail<BUCKETS>>>>>,
     samples: VecDeque<(Instant, Vec<Sample>, CpuTimes)>,
     records: Records,
     observer: &'a mut dyn Observer,
@@ -180,7 +181,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             stream_news_sender,
             sockets: Vec::new(),
             streams: None,
-            last_details: Vec::new(),
+            last_details: None,
             samples: VecDeque::new(),
             records,
             observer,
@@ -267,7 +268,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 if let Some(streams) = &mut self.streams {
                     streams.stop().await;
                     self.records.engines = streams.engines();
-                    self.last_details = streams.details();
+                    self.last_details = Some(streams.take_details());
                 }
             }
             Action::CloseStreams => {
@@ -358,7 +359,11 @@ impl<'a, B: Backend> Driver<'a, B> {
 
     /// What the streams know, or knew when they were closed.
     fn details(&self) -> Vec<Option<Box<FlowDetail<BUCKETS>>>> {
-        self.streams.as_ref().map_or_else(|| self.last_details.clone(), Streams::details)
+        match (&self.last_details, &self.streams) {
+            (Some(last), _) => last.clone(),
+            (None, Some(streams)) => streams.details(),
+            (None, None) => Vec::new(),
+        }
     }
 
     fn on_interval(&mut self, span: Span, omitted: bool) {

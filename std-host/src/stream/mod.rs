@@ -128,6 +128,11 @@ impl Streams {
         self.streams.iter().map(|stream| stream.shared.detail()).collect()
     }
 
+    /// The same once all are stopped, for good.
+    pub(crate) fn take_details(&self) -> Vec<Option<Box<FlowDetail<BUCKETS>>>> {
+        self.streams.iter().map(|stream| stream.shared.take_detail()).collect()
+    }
+
     /// Ends the measurement: senders write nothing more, receivers take what has arrived. Returns
     /// when all final tallies can be sampled. Receivers go on reading and discarding until closed.
     pub(crate) async fn stop(&mut self) {

@@ -70,6 +70,11 @@ impl Shared {
         self.detail.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The last detail of a thread that has published its last.
+    pub(super) fn take_detail(&self) -> Option<Box<FlowDetail<BUCKETS>>> {
+        self.detail.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// How the data went; known with the last counts.
     pub(super) fn engine(&self) -> Option<Engine> {
         self.engine.get().copied()

@@ -3,6 +3,7 @@
 use std::string::String;
 
 use super::*;
+use crate::flow::StreamPlan;
 use crate::report::{Datagrams, Limit, StreamDetail, ThreadUse, Verdict};
 use crate::stats::{Accounts, Remote};
 use crate::units::{BitsPerSec, PacketsPerSec};
@@ -169,6 +170,23 @@ fn jitter_of_batches_is_told_to_linerate_ends_only() {
         let told = |remote: Option<&Remote>| remote.expect("results").jitter_of_batches;
         assert_eq!(told(pair.client.accounts().remote()), offer.is_some());
         assert_eq!(told(pair.server.accounts().remote()), offer.is_some());
+    }
+}
+
+#[test]
+fn datagrams_have_wide_numbers_between_linerate_ends() {
+    for (offer, asked) in
+        [(None, false), (None, true), (Some(Offer::OWN), false), (Some(Offer::OWN), true)]
+    {
+        let mut settings = settings(Protocol::Udp, Direction::Bidirectional, 1);
+        settings.counters_64bit = asked;
+        let mut pair = Pair::new(settings, offer, offer);
+        pair.run_to_running();
+        let is_wide = |plan: Option<StreamPlan>| plan.expect("it runs").counters_64bit;
+        for id in [0, 1].map(StreamId::from_index) {
+            assert_eq!(is_wide(pair.client.plan(id)), asked || offer.is_some());
+            assert_eq!(is_wide(pair.server.plan(id)), asked || offer.is_some());
+        }
     }
 }
 
