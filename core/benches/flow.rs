@@ -131,7 +131,7 @@ fn plan(role: Role, bitrate: Option<BitsPerSec>) -> StreamPlan {
         may_wait: false,
         limit_bytes: None,
         share_bytes: None,
-        counters_64bit: false,
+        counters_64bit: true,
         omit_until: None,
     }
 }
@@ -150,7 +150,7 @@ fn out_of_order() -> Vec<[u8; HEADER]> {
 fn datagram(sequence: u64) -> [u8; HEADER] {
     let mut datagram = [0; HEADER];
     let sent_us = sequence * GAP_NS / 1000;
-    Header { sent_us, sequence }.write(&mut datagram, false);
+    Header { sent_us, sequence }.write(&mut datagram, true);
     datagram
 }
 

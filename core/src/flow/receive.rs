@@ -66,12 +66,11 @@ impl<const WORDS: usize, const B: usize> ReceiveFlow<WORDS, B> {
         if greeting::is_no_data(&datagram[..datagram.len().min(len)]) {
             return;
         }
-        self.leave_omit(now);
         self.arrived = Some(now);
-        if self.is_done() {
+        let is_bounded = self.omit_until.is_some() || self.limit_left.is_some();
+        if is_bounded && !self.is_within_bounds(now, len as u64) {
             return;
         }
-        self.take_of_limit(len as u64);
         self.bytes += len as u64;
         self.datagrams += 1;
         let Some(header) = Header::read(datagram, self.counters_64bit) else {
@@ -174,6 +173,15 @@ impl<const WORDS: usize, const B: usize> ReceiveFlow<WORDS, B> {
             Seen::Bytes
         };
         FlowDetail { host: self.host.clone(), flow, is_measured: self.omit_until.is_none() }
+    }
+
+    /// Whether a datagram that arrived at `now` counts.
+    #[inline(never)]
+    fn is_within_bounds(&mut self, now: Instant, bytes: u64) -> bool {
+        self.leave_omit(now);
+        let counts = !self.is_done();
+        self.take_of_limit(bytes);
+        counts
     }
 
     /// How much of `bytes` still falls within the limit, which does not count the omitted start.

@@ -3,17 +3,25 @@
 //! included. Fixed point: the state is kept sixteenfold.
 
 /// Smoothed jitter of one stream.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Jitter {
     sixteenfold_ns: u64,
-    previous_transit_us: Option<i64>,
+    /// Or [`NONE`].
+    previous_transit_us: i64,
+}
+
+impl Default for Jitter {
+    fn default() -> Self {
+        Self { sixteenfold_ns: 0, previous_transit_us: NONE }
+    }
 }
 
 impl Jitter {
     /// Notes a datagram by its two stamps, each on its own end's clock, whole microseconds.
     pub fn record(&mut self, sent_us: u64, arrived_us: u64) {
         let transit_us = arrived_us.wrapping_sub(sent_us) as i64;
-        if let Some(previous_us) = self.previous_transit_us.replace(transit_us) {
+        let previous_us = core::mem::replace(&mut self.previous_transit_us, transit_us);
+        if previous_us != NONE {
             let difference_ns = transit_us.abs_diff(previous_us).min(LARGEST_US) * 1000;
             self.sixteenfold_ns += difference_ns;
             self.sixteenfold_ns -= self.sixteenfold_ns.saturating_sub(difference_ns) / 16;
@@ -36,6 +44,8 @@ impl Jitter {
     }
 }
 
+/// No datagram takes as long.
+const NONE: i64 = i64::MAX;
 /// Larger differences are a peer's nonsense; a day keeps the fixed point far from overflow.
 const LARGEST_US: u64 = 86_400_000_000;
 
