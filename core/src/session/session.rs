@@ -12,9 +12,9 @@ use crate::protocol::code::ControlCode;
 use crate::protocol::extension::{Features, Offer};
 use crate::protocol::json::DocumentError;
 use crate::protocol::results::OutputKind;
-use crate::report::StreamDetail;
+use crate::report::{StreamDetail, Verdict};
 use crate::stats::{Accounts, CpuTimes, Sample};
-use crate::test::{StreamId, TestSettings};
+use crate::test::{Role, StreamId, TestSettings};
 use crate::time::Instant;
 
 /// One end of a control connection, with room for `N` streams, both directions together.
@@ -235,6 +235,13 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
     /// What was measured.
     pub const fn accounts(&self) -> &Accounts<N> {
         &self.shared.accounts
+    }
+
+    /// What limited the direction in which this end is `role`, as far as it can be told: only this end's
+    /// view until the other's results are here. `None` if no data was to go that way.
+    pub fn verdict(&self, role: Role) -> Option<Verdict> {
+        let Shared { accounts, settings, congestion, .. } = &self.shared;
+        accounts.verdict(settings, role, congestion.as_deref())
     }
 
     /// The extension as agreed with another linerate.

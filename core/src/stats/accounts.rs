@@ -3,9 +3,10 @@
 
 use heapless::{String, Vec};
 
+use super::verdict::{Ends, Test};
 use super::{CpuMeter, CpuTimes, Sample, StreamAccount, StreamState};
 use crate::protocol::results::{ReceivedResults, ResultsStream};
-use crate::report::{CpuUse, Span, StreamDetail, StreamInterval, StreamSummary};
+use crate::report::{CpuUse, Span, StreamDetail, StreamInterval, StreamSummary, Verdict};
 use crate::test::{End, Role, StreamId, TestSettings};
 use crate::time::Instant;
 
@@ -90,6 +91,27 @@ impl<const N: usize> Accounts<N> {
     /// If there is no such stream.
     pub fn remote_detail(&self, index: usize) -> Option<StreamDetail> {
         self.remote.as_ref().and_then(|_| self.streams[index].remote_detail())
+    }
+
+    /// What limited a direction, from what is known of it so far.
+    pub(crate) fn verdict(
+        &self,
+        settings: &TestSettings,
+        role: Role,
+        local_congestion: Option<&str>,
+    ) -> Option<Verdict> {
+        let remote = self.remote.as_ref();
+        let congestion = match role {
+            Role::Sender => local_congestion,
+            Role::Receiver => remote.and_then(|remote| remote.congestion.as_deref()),
+        };
+        let remote_cpu = remote.map(|remote| remote.cpu);
+        let streams = self.streams.iter().enumerate().map(|(index, stream)| Ends {
+            summary: stream.summary(self.duration_ns),
+            local: self.detail(index),
+            remote: self.remote_detail(index),
+        });
+        Verdict::of(&Test { settings, role, congestion, remote_cpu }, streams)
     }
 
     /// Length of the measured part so far, up to the last sample, nanoseconds.

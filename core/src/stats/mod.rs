@@ -13,6 +13,7 @@ pub(crate) mod known;
 mod sequence;
 mod stream;
 mod tally;
+mod verdict;
 
 pub use accounts::{Accounts, Remote};
 pub use cpu::CpuMeter;

@@ -159,7 +159,10 @@ impl Records {
                     remote: accounts.remote_detail(index),
                 })
                 .collect(),
-            verdicts: Vec::new(),
+            verdicts: [Role::Sender, Role::Receiver]
+                .into_iter()
+                .filter_map(|role| session.verdict(role))
+                .collect(),
             local_cpu: accounts.cpu(),
             remote_cpu: remote.map(|remote| remote.cpu),
             local_congestion: self.local_congestion.clone(),

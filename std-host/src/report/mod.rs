@@ -142,7 +142,8 @@ pub struct TestEnd {
     pub streams: Vec<StreamSummary>,
     /// What both ends know of each beyond that, in the same order.
     pub details: Vec<StreamDetails>,
-    /// What limited the test, one for each direction that moved data; none before the end.
+    /// What limited the test, one for each direction. At `Measured` it is what this
+    /// end alone can tell.
     pub verdicts: Vec<Verdict>,
     /// CPU use of this end.
     pub local_cpu: CpuUse,

@@ -4,7 +4,7 @@ use std::string::String;
 
 use super::*;
 use crate::flow::StreamPlan;
-use crate::report::{Datagrams, StreamDetail};
+use crate::report::{Datagrams, Limit, StreamDetail, ThreadUse, Verdict};
 use crate::stats::{Accounts, Remote};
 use crate::units::{BitsPerSec, PacketsPerSec};
 
@@ -214,6 +214,28 @@ fn details_of_streams_are_told_to_linerate_ends_only() {
         );
         assert_eq!(told(pair.server.accounts()), (some(sent), None, None));
         assert_eq!(pair.client.accounts().remote_detail(1), None, "nothing is known of it");
+    }
+}
+
+#[test]
+fn both_linerate_ends_name_the_same_limit_of_a_direction() {
+    let thread = ThreadUse { wall_ns: 1000, cpu_ns: 900, queued_ns: Some(50) };
+    for (offer, named) in [(Some(Offer::OWN), Limit::SenderCpu), (None, Limit::Unclear)] {
+        let mut pair = Pair::new(settings(Protocol::Tcp, Direction::Forward, 1), offer, offer);
+        pair.run_to_running();
+        let sent = StreamDetail { thread: Some(thread), ..StreamDetail::default() };
+        let received = StreamDetail { buffer_bytes: Some(4), ..StreamDetail::default() };
+        pair.client.handle_detail(0, sent);
+        pair.server.handle_detail(0, received);
+        pair.run();
+        let limit = |verdict: Option<Verdict>| {
+            verdict.map(|Verdict { limit, is_one_sided, .. }| (limit, is_one_sided))
+        };
+        let is_one_sided = offer.is_none();
+        let by_client = limit(pair.client.verdict(Role::Sender));
+        assert_eq!(by_client, Some((Limit::SenderCpu, is_one_sided)));
+        assert_eq!(limit(pair.server.verdict(Role::Receiver)), Some((named, is_one_sided)));
+        assert_eq!(pair.client.verdict(Role::Receiver), None, "nothing went that way");
     }
 }
 
