@@ -86,7 +86,7 @@ fn a_server_holds_no_more_after_many_tests_than_after_the_first() {
 #[test]
 fn many_interrupted_tests_of_many_streams_leave_nothing_behind() {
     let server = Server::start(Linerate, &[]);
-    let rounds = if std::env::var_os("LINERATE_LONG").is_some() { 40 } else { 12 };
+    let rounds = if std::env::var_os("LINERATE_LONG").is_some() { 40 } else { 20 };
     let mut samples = Vec::new();
     for round in 0..rounds {
         // 10, 20, 10, 10 and 20 streams.
