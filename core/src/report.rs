@@ -302,7 +302,7 @@ pub struct Evidence {
     pub sender_cpu_share: Option<u16>,
     /// The same of the receiver's threads.
     pub receiver_cpu_share: Option<u16>,
-    /// TCP: bytes sent again, millionths of those sent.
+    /// TCP: bytes sent again, millionths of all that left.
     pub resent_millionths: Option<u32>,
     /// UDP: datagrams lost, millionths of those sent.
     pub lost_millionths: Option<u32>,
@@ -338,9 +338,11 @@ pub enum Hint {
     },
     /// Several streams use several CPUs (`-P`), and no copies cost less (`-Z`, `--skip-rx-copy`).
     MoreStreams,
+    /// More bytes of TCP a call (`-l`).
+    LargerBlocks,
     /// A higher rate (`-b`).
     HigherRate,
-    /// A lower rate of UDP: what arrived.
+    /// A lower rate of UDP: what arrived of each stream.
     LowerRate {
         /// Bits a second.
         rate: u64,

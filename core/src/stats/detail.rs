@@ -47,6 +47,11 @@ impl<const B: usize> FlowDetail<B> {
         detail
     }
 
+    /// The measured part; nothing where the omitted start did not end.
+    pub fn measured(&self) -> StreamDetail {
+        if self.is_measured { self.whole() } else { StreamDetail::default() }
+    }
+
     /// The stretch since this was `earlier`. Rows of losses are known of the whole only, since a row may
     /// still be repaired when its interval ends.
     pub fn since(&self, earlier: &Self) -> StreamDetail {

@@ -343,7 +343,7 @@ impl<'a, B: Backend> Driver<'a, B> {
                 self.session.handle_concurrent_tests(self.backend.concurrent_tests_in_all());
                 for (index, detail) in self.details().into_iter().enumerate() {
                     if let Some(detail) = detail {
-                        self.session.handle_detail(index, detail.whole());
+                        self.session.handle_detail(index, detail.measured());
                     }
                 }
                 if self.records.engines.iter().any(Engine::has_batch_jitter) {

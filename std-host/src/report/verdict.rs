@@ -21,7 +21,8 @@ pub(super) fn words(verdict: &Verdict, format: Option<UnitFormat>) -> String {
     };
     let why = figures(*limit, evidence, format).map_or(String::new(), |why| format!(" ({why})"));
     let side = if *is_one_sided { ", as far as this end can tell" } else { "" };
-    let hint = hint.map_or(String::new(), |hint| format!(": try {}", advice(hint)));
+    let is_udp = evidence.lost_millionths.is_some();
+    let hint = hint.map_or(String::new(), |hint| format!(": try {}", advice(hint, is_udp)));
     format!("{what}{why}{side}{hint}")
 }
 
@@ -54,7 +55,11 @@ fn figures(limit: Limit, evidence: &Evidence, format: Option<UnitFormat>) -> Opt
     };
     let missing = || {
         let millionths = |millionths: u32| percent(f64::from(millionths) / 1e4);
-        let lost = evidence.lost_millionths.map(|lost| format!("{} lost", millionths(lost)));
+        let lost = evidence.lost_millionths;
+        if lost == Some(0) {
+            return None;
+        }
+        let lost = lost.map(|lost| format!("{} lost", millionths(lost)));
         let resent = evidence.resent_millionths;
         lost.or_else(|| resent.map(|resent| format!("{} sent again", millionths(resent))))
     };
@@ -66,7 +71,7 @@ fn figures(limit: Limit, evidence: &Evidence, format: Option<UnitFormat>) -> Opt
             }
             _ => missing(),
         },
-        Limit::ReceiveWindow => buffer(evidence.window_bytes),
+        Limit::ReceiveWindow => buffer(evidence.window_bytes.filter(|&bytes| bytes > 0)),
         Limit::SendBuffer => buffer(evidence.send_buffer_bytes),
         Limit::ReceiveBuffer => {
             let drops = evidence.socket_drops.map(|drops| format!("{drops} messages had no room"));
@@ -82,13 +87,18 @@ fn figures(limit: Limit, evidence: &Evidence, format: Option<UnitFormat>) -> Opt
     }
 }
 
-fn advice(hint: Hint) -> String {
+fn advice(hint: Hint, is_udp: bool) -> String {
     match hint {
-        Hint::LargerWindow { bytes } => format!("-w {} or -P", option_bytes(bytes)),
+        Hint::LargerWindow { bytes } => {
+            let bytes = option_bytes(bytes);
+            format!("-w {bytes}, as far as net.core.rmem_max and wmem_max allow it, or -P")
+        }
         Hint::LargerReceiveBuffer { bytes } => {
             format!("-w {}, and a net.core.rmem_max that allows it", option_bytes(bytes))
         }
+        Hint::MoreStreams if is_udp => "-P".into(),
         Hint::MoreStreams => "-P, or -Z and --skip-rx-copy".into(),
+        Hint::LargerBlocks => "a larger -l".into(),
         Hint::HigherRate => "a higher -b".into(),
         Hint::LowerRate { rate } => format!("-b {}", option_rate(rate)),
         Hint::OtherCongestionControl => "another congestion control with -C".into(),
@@ -169,12 +179,14 @@ mod tests {
             (
                 Limit::ReceiveWindow,
                 Some(window),
-                "by the receive window (64.0 KBytes at a round trip of 10.2 ms): try -w 254K or -P",
+                "by the receive window (64.0 KBytes at a round trip of 10.2 ms): try -w 254K, as far as \
+                 net.core.rmem_max and wmem_max allow it, or -P",
             ),
             (
                 Limit::SendBuffer,
                 Some(window),
-                "by the send buffer (16.0 KBytes at a round trip of 10.2 ms): try -w 254K or -P",
+                "by the send buffer (16.0 KBytes at a round trip of 10.2 ms): try -w 254K, as far as \
+                 net.core.rmem_max and wmem_max allow it, or -P",
             ),
             (
                 Limit::ReceiveBuffer,

@@ -61,6 +61,7 @@ struct Facts {
     heeds_losses: bool,
     duration_ns: u64,
     streams: u64,
+    block_bytes: u32,
     /// Datagrams sent, and missing at the other end.
     packets: u64,
     lost: u64,
@@ -74,6 +75,9 @@ struct Facts {
 
 impl Facts {
     fn limit(&self) -> Limit {
+        if self.duration_ns == 0 {
+            return Limit::Unclear;
+        }
         let first = |rows: &[(bool, Limit)]| rows.iter().find(|(holds, _)| *holds).copied();
         let found = match self.protocol {
             Protocol::Udp => first(&self.rows_of_datagrams()),
@@ -85,7 +89,7 @@ impl Facts {
     /// A thread that hardly ever waits explains whatever else is waited for, so threads come first. A
     /// larger buffer or window does nothing for a path with a queue, so that comes before them. What is
     /// left is the path, unless a thread was rather busy and the path shows no sign of its own.
-    fn rows_of_bytes(&self) -> [(bool, Limit); 15] {
+    fn rows_of_bytes(&self) -> [(bool, Limit); 16] {
         let busy_share = self.evidence.busy_share;
         let waits_for_window = self.waits_for_window();
         let had_data = busy_share.is_none_or(|share| share >= MOST);
@@ -103,6 +107,7 @@ impl Facts {
             (self.round_trips() < ROUND_TRIPS_OF_A_PATH, Limit::Unclear),
             (self.receiver_wants_cpu(RATHER_BUSY), Limit::ReceiverCpu),
             (self.sender_wants_cpu(RATHER_BUSY), Limit::SenderCpu),
+            (self.has_losses() && self.has_short_queue(), Limit::PathRate),
             (self.has_losses(), Limit::PathLoss),
             (busy_share.is_some(), Limit::PathRate),
         ]
@@ -117,7 +122,7 @@ impl Facts {
         let is_refused = refused >= self.packets.max(1);
         let is_full = is_refused
             || is_at_least(self.full_queue_share, MOST)
-            || is_at_least(lost_millionths, LOST_BY_RATE);
+            || is_at_least(lost_millionths, LOST_BY_RATE) && self.evidence.rate > 0;
         [
             (self.duration_ns < SHORTEST_NS && !self.has_requested_rate, Limit::Unclear),
             (drops && self.receiver_wants_cpu(BUSY), Limit::ReceiverCpu),
@@ -178,11 +183,14 @@ impl Facts {
     /// CPU: it has room for far more, or was about to close when it was looked at.
     fn is_read_slowly(&self) -> bool {
         let room_bytes = self.evidence.window_bytes;
-        let is_large = self
-            .on_its_way()
+        (self.is_large(room_bytes) || self.is_closing()) && self.receiver_wants_cpu(MOST)
+    }
+
+    /// Less than half of the room is filled by what is on its way.
+    fn is_large(&self, room_bytes: Option<u64>) -> bool {
+        self.on_its_way()
             .zip(room_bytes)
-            .is_some_and(|(bytes, room_bytes)| room_bytes >= bytes.saturating_mul(2));
-        (is_large || self.is_closing()) && self.receiver_wants_cpu(MOST)
+            .is_some_and(|(bytes, room_bytes)| room_bytes >= bytes.saturating_mul(2))
     }
 
     /// More is on its way than there is room for.
@@ -208,6 +216,14 @@ impl Facts {
         })
     }
 
+    /// They are somewhat longer: with losses, a queue that holds less than a round trip takes.
+    fn has_short_queue(&self) -> bool {
+        let Evidence { idle_round_trip_us, loaded_round_trip_us, .. } = self.evidence;
+        idle_round_trip_us.zip(loaded_round_trip_us).is_some_and(|(idle_us, loaded_us)| {
+            loaded_us >= idle_us.saturating_add(idle_us / 4).saturating_add(QUEUE_US)
+        })
+    }
+
     /// Losses that the sender goes slower for.
     fn has_losses(&self) -> bool {
         self.heeds_losses && is_at_least(self.evidence.resent_millionths, RESENT)
@@ -223,16 +239,29 @@ impl Facts {
     fn hint(&self, limit: Limit) -> Option<Hint> {
         let evidence = &self.evidence;
         match limit {
-            Limit::ReceiveWindow if self.is_closing() => None,
+            // What the receiver does not read fills a larger window, too.
+            Limit::ReceiveWindow if self.is_closing() || self.is_large(evidence.window_bytes) => {
+                None
+            }
             Limit::ReceiveWindow => self.larger_window(evidence.window_bytes),
             Limit::SendBuffer => self.larger_window(evidence.send_buffer_bytes),
             Limit::ReceiveBuffer => {
                 let bytes = evidence.receive_buffer_bytes?.saturating_mul(2);
                 Some(Hint::LargerReceiveBuffer { bytes })
             }
+            Limit::SenderCpu | Limit::ReceiverCpu
+                if self.protocol != Protocol::Udp && self.block_bytes < SMALL_BLOCK =>
+            {
+                Some(Hint::LargerBlocks)
+            }
             Limit::SenderCpu | Limit::ReceiverCpu => Some(Hint::MoreStreams),
             Limit::RequestedRate => Some(Hint::HigherRate),
-            Limit::PathRate if self.lost > 0 => Some(Hint::LowerRate { rate: evidence.rate }),
+            // The option is that of each stream.
+            Limit::PathRate if self.protocol == Protocol::Udp => {
+                let rate = evidence.rate / self.streams.max(1);
+                let is_less = self.lost > 0 || evidence.requested_rate.is_some();
+                (is_less && rate > 0).then_some(Hint::LowerRate { rate })
+            }
             Limit::PathLoss if self.protocol == Protocol::Tcp => Some(Hint::OtherCongestionControl),
             Limit::PathRate | Limit::PathLoss | Limit::Application | Limit::Unclear => None,
         }
@@ -243,7 +272,10 @@ impl Facts {
     fn larger_window(&self, present_bytes: Option<u64>) -> Option<Hint> {
         let needed = self.on_its_way().map(|bytes| bytes.saturating_mul(2));
         let doubled = present_bytes.map(|bytes| bytes.saturating_mul(2));
-        Some(Hint::LargerWindow { bytes: needed.max(doubled)? })
+        needed
+            .max(doubled)
+            .filter(|&bytes| bytes <= LARGEST_WINDOW)
+            .map(|bytes| Hint::LargerWindow { bytes })
     }
 
     fn new(test: &Test<'_>, sums: &Sums) -> Self {
@@ -269,7 +301,9 @@ impl Facts {
             busy_share: sums.busy.mean(),
             sender_cpu_share: sums.sender_cpu.mean().or(sender_guess),
             receiver_cpu_share: sums.receiver_cpu.mean().or(receiver_guess),
-            resent_millionths: sums.resent_bytes.map(|bytes| millionths(bytes, sums.sent_bytes)),
+            resent_millionths: sums
+                .resent_bytes
+                .map(|bytes| millionths(bytes, sums.sent_bytes.saturating_add(bytes))),
             lost_millionths: sums
                 .lost
                 .filter(|_| is_udp)
@@ -291,6 +325,7 @@ impl Facts {
             evidence,
             duration_ns,
             streams: sums.streams,
+            block_bytes: settings.block_bytes,
             packets: sums.packets,
             lost: sums.lost.unwrap_or(0),
             lost_rows: sums.lost_rows,
@@ -337,6 +372,10 @@ const MOST_JOINED: u64 = 128;
 const SHORTEST_NS: u64 = 100_000_000;
 /// A test that is shorter is over before its streams have found out what the path takes.
 const ROUND_TRIPS_OF_A_PATH: u64 = 20;
+/// TCP: calls that move less than this are most of the work.
+const SMALL_BLOCK: u32 = 16 << 10;
+/// The most that `-w` takes, bytes.
+const LARGEST_WINDOW: u64 = 512 << 20;
 const MICROS_PER_SEC: u128 = 1_000_000;
 /// A thousandth of one CPU.
 const MICROPERCENT_PER_THOUSANDTH: u64 = 100_000;

@@ -1,7 +1,7 @@
 //! What is known of the streams of a direction, brought together.
 
 use super::Ends;
-use crate::report::{StreamDetail, ThreadUse};
+use crate::report::{SideSummary, StreamDetail, ThreadUse};
 use crate::test::{Protocol, Role, TestSettings};
 use crate::time::NANOS_PER_SEC;
 
@@ -50,7 +50,9 @@ impl Sums {
         self.received_bytes = self.received_bytes.saturating_add(bytes);
         self.sent_bytes = self.sent_bytes.saturating_add(sent.map_or(bytes, |side| side.bytes));
         self.packets = self.packets.saturating_add(packets);
-        self.lost = sum(self.lost, received.and_then(|side| side.datagrams.lost));
+        let lost = received.and_then(|side| side.datagrams.lost);
+        let at_end = sent.zip(received).and_then(|(sent, received)| lost_at_end(sent, received));
+        self.lost = sum(self.lost, sum(lost, at_end));
         let unknown = StreamDetail::default();
         let remote = remote.as_ref().unwrap_or(&unknown);
         let (sender, receiver) = match summary.role {
@@ -61,20 +63,28 @@ impl Sums {
         self.add_receiver(receiver, bytes);
     }
 
-    /// Whether the sender sent datagrams at so much of this rate, or so much of the bytes arrived, but for
-    /// what is on its way and the last block of each stream. What a sender's buffer took may have got no
-    /// further.
+    /// Whether so much of the bytes of this rate arrived, but for what is on its way and the last block of
+    /// each stream: what a sender's buffer took may have got no further. Of datagrams, those sent count
+    /// where they came in the time in which they were sent; the lost ones have rows of their own.
     pub(super) fn reached(&self, percent: u128, rate: u64, settings: &TestSettings) -> bool {
         let bytes_in = |nanos: u64| u128::from(rate) * u128::from(nanos) / BIT_NANOS;
         let blocks = u128::from(self.streams) * u128::from(settings.block_bytes);
         let moved = match settings.protocol {
+            Protocol::Udp if self.is_late() => u128::from(self.received_bytes),
             Protocol::Udp => u128::from(self.sent_bytes),
             Protocol::Tcp | Protocol::Sctp => {
                 let round_trip_ns = u64::from(self.idle_round_trip_us.unwrap_or(0)) * 1000;
                 u128::from(self.received_bytes) + 2 * bytes_in(round_trip_ns)
             }
         };
-        (moved + blocks) * 100 >= bytes_in(self.duration_ns) * percent
+        let is_late = settings.protocol == Protocol::Udp && self.is_late();
+        let duration_ns = if is_late { self.received_ns } else { self.duration_ns };
+        (moved + blocks) * 100 >= bytes_in(duration_ns) * percent
+    }
+
+    /// What was sent took longer to come than to be sent: it waited on the path.
+    fn is_late(&self) -> bool {
+        self.received_ns > self.duration_ns.saturating_add(self.duration_ns / 10 + LATE_NS)
     }
 
     fn add_sender(&mut self, detail: &StreamDetail, bytes: u64, duration_ns: u64) {
@@ -113,6 +123,14 @@ impl Sums {
         self.receive_buffer_bytes = smaller(self.receive_buffer_bytes, detail.buffer_bytes);
         self.socket_drops = sum(self.socket_drops, detail.socket_drops);
     }
+}
+
+/// Datagrams that a receiver cannot miss, since none came behind them. A few may have been on their way
+/// when it stopped; a quarter of all is more than that.
+fn lost_at_end(sent: &SideSummary, received: &SideSummary) -> Option<u64> {
+    let packets = sent.datagrams.packets;
+    let at_end = packets.checked_sub(received.datagrams.packets)?;
+    (at_end > 0 && at_end >= packets / 4).then_some(at_end)
 }
 
 /// A mean of shares that are known of some streams only.
@@ -164,5 +182,7 @@ fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 /// UDP: datagrams that wait less than this may do so at the ends.
 const QUEUE_NS: u64 = 2_000_000;
+/// A receiver hears of the end a little later than the sender says it.
+const LATE_NS: u64 = 200_000_000;
 /// Nanoseconds that a byte takes at one bit a second.
 const BIT_NANOS: u128 = 8 * NANOS_PER_SEC as u128;

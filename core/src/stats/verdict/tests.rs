@@ -143,7 +143,7 @@ fn check(base: &Case, rows: &[Row]) {
 
 #[test]
 fn what_limits_bytes() {
-    let rows: [Row; 24] = [
+    let rows: [Row; 26] = [
         ("nothing at the ends", |_| {}, Limit::PathRate),
         (
             "96 of 100 Mbit/s were asked for and came",
@@ -278,6 +278,24 @@ fn what_limits_bytes() {
             Limit::PathRate,
         ),
         (
+            "losses of a queue that holds less than a round trip takes",
+            |case| {
+                case.round_trips_us(40_000, 55_000);
+                case.sender().buffer_bytes = Some(4_000_000);
+                case.sender().window_bytes = Some(4_000_000);
+                case.sender().resent_bytes = Some(SECONDS * 125_000);
+            },
+            Limit::PathRate,
+        ),
+        (
+            "nothing was measured",
+            |case| {
+                case.settings.bitrate = Some(BitsPerSec(1_000_000));
+                case.streams[0].summary.local.duration_ns = Some(0);
+            },
+            Limit::Unclear,
+        ),
+        (
             "losses without a queue",
             |case| case.sender().resent_bytes = Some(SECONDS * 125_000),
             Limit::PathLoss,
@@ -309,7 +327,7 @@ fn what_limits_bytes() {
 
 #[test]
 fn what_limits_datagrams() {
-    let rows: [Row; 15] = [
+    let rows: [Row; 18] = [
         ("what was asked for", |_| {}, Limit::RequestedRate),
         ("a few are lost", |case| case.loses(PACKETS / 1001), Limit::RequestedRate),
         ("they are lost by chance", |case| case.loses(PACKETS / 100), Limit::PathLoss),
@@ -328,6 +346,27 @@ fn what_limits_datagrams() {
                 case.receiver().delay_variation = Some(waits_of_ms(19, 20));
             },
             Limit::PathRate,
+        ),
+        (
+            "all come, but in twice the time",
+            |case| case.received().duration_ns = Some(2 * SECONDS * NANOS_PER_SEC),
+            Limit::PathRate,
+        ),
+        (
+            "most are missing behind the last that came",
+            |case| {
+                case.received().datagrams.packets = PACKETS / 4;
+                case.received().bytes /= 4;
+            },
+            Limit::PathRate,
+        ),
+        (
+            "none came",
+            |case| {
+                case.received().datagrams.packets = 0;
+                case.received().bytes = 0;
+            },
+            Limit::PathLoss,
         ),
         ("too many are lost", |case| case.loses(PACKETS / 10), Limit::PathRate),
         (
@@ -418,6 +457,7 @@ fn hints_have_numbers() {
     assert_eq!(window(130_000), Some(Hint::LargerWindow { bytes: 275_000 }));
     assert_eq!(window(200_000), Some(Hint::LargerWindow { bytes: 400_000 }));
     assert_eq!(window(60_000), None, "it is not small, it is not read");
+    assert_eq!(window(300_000), None, "nor is it full");
     let buffer = Case::tcp().with(|case| case.sender().buffer_bytes = Some(100_000));
     assert_eq!(hint(buffer), Some(Hint::LargerWindow { bytes: 275_000 }));
     let dropped = Case::udp().with(|case| {
@@ -429,13 +469,17 @@ fn hints_have_numbers() {
         case.loses(PACKETS / 2);
         case.received().bytes /= 2;
     });
-    assert_eq!(hint(full), Some(Hint::LowerRate { rate: 50_000_000 }));
+    assert_eq!(hint(full.clone()), Some(Hint::LowerRate { rate: 50_000_000 }));
+    let four = full.with(|case| case.streams = [case.streams[0]; 4].into());
+    assert_eq!(hint(four), Some(Hint::LowerRate { rate: 50_000_000 }), "the option is a stream's");
     assert_eq!(hint(Case::udp()), Some(Hint::HigherRate));
     assert_eq!(hint(Case::tcp()), None);
     let lossy = Case::tcp().with(|case| case.sender().resent_bytes = Some(5_000_000));
     assert_eq!(hint(lossy), Some(Hint::OtherCongestionControl));
     let busy = Case::tcp().with(|case| case.sender().thread = Some(thread(900)));
-    assert_eq!(hint(busy), Some(Hint::MoreStreams));
+    assert_eq!(hint(busy.clone()), Some(Hint::MoreStreams));
+    let small = busy.with(|case| case.settings.block_bytes = 100);
+    assert_eq!(hint(small), Some(Hint::LargerBlocks));
 }
 
 #[test]

@@ -185,7 +185,8 @@ fn resent(streams: &[Known]) -> Row {
     let known = || streams.iter().filter_map(|known| Some((known, known.sender.resent_bytes?)));
     known().next()?;
     let sent = known().fold(0, |sum: u64, (known, _)| sum.saturating_add(known.sent.bytes));
-    let share = percent(percentage(known().map(|(_, resent)| resent).sum(), sent));
+    let resent = known().fold(0, |sum: u64, (_, resent)| sum.saturating_add(resent));
+    let share = percent(percentage(resent, sent.saturating_add(resent)));
     Some(("Sent again", format!("{share} % of the bytes")))
 }
 
