@@ -206,19 +206,7 @@ impl Run {
 
 const MS: u64 = 1_000_000;
 
-const QUIET: LinkModel = LinkModel {
-    latency_ns: 10 * MS,
-    jitter_ns: 0,
-    pattern: None,
-    loss_ppm: 0,
-    burst: None,
-    holes: None,
-    duplicate_ppm: 0,
-    reorder: None,
-    rate: None,
-    queue_bytes: None,
-    clock_offset_ns: 0,
-};
+const QUIET: LinkModel = LinkModel { latency_ns: 10 * MS, ..LinkModel::STILL };
 
 const NETWORKS: [(&str, LinkModel); 12] = [
     ("still", QUIET),

@@ -205,19 +205,7 @@ fn streams_of_a_stock_server_are_numbered_by_arrival_when_greetings_overtake_eac
 }
 
 /// A network that only delays.
-const NETWORK: LinkModel = LinkModel {
-    latency_ns: 10_000_000,
-    jitter_ns: 0,
-    pattern: None,
-    loss_ppm: 0,
-    burst: None,
-    holes: None,
-    duplicate_ppm: 0,
-    reorder: None,
-    rate: None,
-    queue_bytes: None,
-    clock_offset_ns: 0,
-};
+const NETWORK: LinkModel = LinkModel { latency_ns: 10_000_000, ..LinkModel::STILL };
 
 /// When a pair begins.
 const START_NS: u64 = 1_000_000_000_000;

@@ -127,19 +127,8 @@ fn ends(protocol: Protocol) -> [(&'static str, Limits); 3] {
     ]
 }
 
-const QUIET: LinkModel = LinkModel {
-    latency_ns: 20_000_000,
-    jitter_ns: 0,
-    pattern: None,
-    loss_ppm: 0,
-    burst: None,
-    holes: None,
-    duplicate_ppm: 0,
-    reorder: None,
-    rate: None,
-    queue_bytes: None,
-    clock_offset_ns: -250_123_456_789,
-};
+const QUIET: LinkModel =
+    LinkModel { latency_ns: 20_000_000, clock_offset_ns: -250_123_456_789, ..LinkModel::STILL };
 
 const NETWORKS: [(&str, LinkModel); 4] = [
     ("quiet", QUIET),

@@ -279,16 +279,8 @@ const FAR_NS: u64 = 300 * MS;
 
 const QUIET: LinkModel = LinkModel {
     latency_ns: 20 * MS,
-    jitter_ns: 0,
-    pattern: None,
-    loss_ppm: 0,
-    burst: None,
-    holes: None,
-    duplicate_ppm: 0,
-    reorder: None,
-    rate: None,
-    queue_bytes: None,
     clock_offset_ns: 5 * 3600 * NANOS_PER_SEC as i64 + 123_456_789,
+    ..LinkModel::STILL
 };
 
 /// Those that have something of everything.

@@ -45,11 +45,6 @@ impl<const B: usize> Histogram<B> {
         self.counts.iter().sum()
     }
 
-    /// The longest.
-    pub const fn max_ns(&self) -> u64 {
-        self.max_ns
-    }
-
     /// The duration that `share` millionths of all do not exceed; none if there are no buckets or
     /// nothing was counted.
     pub fn percentile(&self, share: u64) -> Option<u64> {
@@ -180,14 +175,14 @@ mod tests {
         assert_eq!(Whole::new().percentiles(0), None);
         let mut bare = Histogram::<0>::new();
         bare.record(70);
-        assert_eq!((bare.count(), bare.max_ns(), bare.percentiles(0)), (0, 70, None));
+        assert_eq!((bare.count(), bare.max_ns, bare.percentiles(0)), (0, 70, None));
     }
 
     #[test]
     fn the_widest_fits() {
         assert_eq!(bucket(2_190_000_000_000), BUCKETS - 1);
         let histogram = of(&[u64::MAX]);
-        assert_eq!(histogram.max_ns(), u64::MAX);
+        assert_eq!(histogram.max_ns, u64::MAX);
         assert!(histogram.percentile(500_000).is_some());
     }
 
@@ -198,7 +193,7 @@ mod tests {
         now.record_many(5_000, 3);
         let since = now.since(&earlier);
         assert_eq!(since.count(), 3);
-        assert!(since.max_ns().abs_diff(5_000) < 200, "{}", since.max_ns());
+        assert!(since.max_ns.abs_diff(5_000) < 200, "{}", since.max_ns);
         assert_eq!(now.since(&now).percentiles(0), None);
     }
 
@@ -229,7 +224,7 @@ mod tests {
             at_once.rebase(0, to_ns(steps));
             prop_assert_eq!(at_once.counts, moved.counts);
             let right = of(&durations.iter().map(|ns| ns + by).collect::<Vec<_>>());
-            prop_assert_eq!((moved.count(), moved.max_ns()), (right.count(), right.max_ns()));
+            prop_assert_eq!((moved.count(), moved.max_ns), (right.count(), right.max_ns));
             let (told, right) = (moved.percentile(500_000), right.percentile(500_000));
             let (told, right) = (told.expect("counted"), right.expect("counted"));
             prop_assert!(told.abs_diff(right) <= right / 12 + 2 * UNIT_NS, "{} for {}", told, right);

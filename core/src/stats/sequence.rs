@@ -38,9 +38,6 @@ pub struct SequenceTracker<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> SequenceTracker<WORDS> {
-    /// How far back a late datagram is told from a duplicate at least.
-    pub const WINDOW: u64 = 64 * (WORDS as u64).saturating_sub(1);
-
     /// A tracker that has seen nothing.
     pub const fn new() -> Self {
         Self {

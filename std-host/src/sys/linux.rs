@@ -106,18 +106,25 @@ pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
 }
 
 /// Offsets in the kernel's `struct tcp_info`; fields are only ever added at its end.
-mod tcp_info {
-    pub(super) const SND_MSS: usize = 16;
-    pub(super) const PMTU: usize = 60;
-    pub(super) const RTT: usize = 68;
-    pub(super) const RTTVAR: usize = 72;
+pub(super) mod tcp_info {
+    pub(in crate::sys) const SND_MSS: usize = 16;
+    pub(in crate::sys) const PMTU: usize = 60;
+    pub(in crate::sys) const RTT: usize = 68;
+    pub(in crate::sys) const RTTVAR: usize = 72;
     /// In segments.
-    pub(super) const SND_CWND: usize = 80;
-    pub(super) const TOTAL_RETRANS: usize = 100;
-    /// Since Linux 4.19.
-    pub(super) const REORD_SEEN: usize = 220;
+    pub(in crate::sys) const SND_CWND: usize = 80;
+    pub(in crate::sys) const TOTAL_RETRANS: usize = 100;
+    /// Since Linux 4.9, bytes a second.
+    pub(in crate::sys) const DELIVERY_RATE: usize = 160;
+    /// Since Linux 4.10, microseconds, as the next two.
+    pub(in crate::sys) const BUSY_TIME: usize = 168;
+    pub(in crate::sys) const RWND_LIMITED: usize = 176;
+    pub(in crate::sys) const SNDBUF_LIMITED: usize = 184;
+    /// Since Linux 4.19, as the next.
+    pub(in crate::sys) const BYTES_RETRANS: usize = 208;
+    pub(in crate::sys) const REORD_SEEN: usize = 220;
     /// Since Linux 5.4.
-    pub(super) const SND_WND: usize = 228;
+    pub(in crate::sys) const SND_WND: usize = 228;
 }
 
 pub(crate) fn unacknowledged_bytes(socket: &Socket) -> Option<u64> {

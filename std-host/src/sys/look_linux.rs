@@ -8,6 +8,7 @@ use linerate_core::report::SenderWaits;
 use linerate_core::stats::TcpView;
 use socket2::Socket;
 
+use super::os::tcp_info;
 use super::unix::{option_bytes, thread_clock, u32_at, u64_at};
 
 pub(crate) fn tcp_view(socket: &Socket) -> Option<TcpView> {
@@ -17,17 +18,17 @@ pub(crate) fn tcp_view(socket: &Socket) -> Option<TcpView> {
     let large = |offset| u64_at(&record, filled, offset);
     let waits = || {
         Some(SenderWaits {
-            busy_us: large(BUSY_TIME)?,
-            receive_window_us: large(RWND_LIMITED)?,
-            send_buffer_us: large(SNDBUF_LIMITED)?,
+            busy_us: large(tcp_info::BUSY_TIME)?,
+            receive_window_us: large(tcp_info::RWND_LIMITED)?,
+            send_buffer_us: large(tcp_info::SNDBUF_LIMITED)?,
         })
     };
     Some(TcpView {
-        rtt_us: number(RTT),
+        rtt_us: number(tcp_info::RTT),
         waits: waits(),
-        resent_bytes: large(BYTES_RETRANS),
-        delivery_bytes_per_sec: large(DELIVERY_RATE),
-        window_bytes: number(SND_WND).map(u64::from),
+        resent_bytes: large(tcp_info::BYTES_RETRANS),
+        delivery_bytes_per_sec: large(tcp_info::DELIVERY_RATE),
+        window_bytes: number(tcp_info::SND_WND).map(u64::from),
     })
 }
 
@@ -59,18 +60,6 @@ impl ThreadTimes {
     }
 }
 
-// Offsets in the kernel's `struct tcp_info`, as in `linux.rs`.
-const RTT: usize = 68;
-/// Since Linux 4.9.
-const DELIVERY_RATE: usize = 160;
-/// Since Linux 4.10, as the next two.
-const BUSY_TIME: usize = 168;
-const RWND_LIMITED: usize = 176;
-const SNDBUF_LIMITED: usize = 184;
-/// Since Linux 4.19.
-const BYTES_RETRANS: usize = 208;
-/// Since Linux 5.4.
-const SND_WND: usize = 228;
 /// Since Linux 4.12; the C library has no name for it.
 const SO_MEMINFO: libc::c_int = 55;
 /// Place in its array of numbers of 32 bits.

@@ -33,6 +33,23 @@ pub struct LinkModel {
     pub clock_offset_ns: i64,
 }
 
+impl LinkModel {
+    /// A link that does nothing to packets.
+    pub const STILL: Self = Self {
+        latency_ns: 0,
+        jitter_ns: 0,
+        pattern: None,
+        loss_ppm: 0,
+        burst: None,
+        holes: None,
+        duplicate_ppm: 0,
+        reorder: None,
+        rate: None,
+        queue_bytes: None,
+        clock_offset_ns: 0,
+    };
+}
+
 /// Gilbert's model of loss: in the bad state packets are lost, and the state changes by chance with
 /// each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
