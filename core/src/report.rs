@@ -338,6 +338,8 @@ pub enum Hint {
     },
     /// Several streams use several CPUs (`-P`), and no copies cost less (`-Z`, `--skip-rx-copy`).
     MoreStreams,
+    /// No copies of TCP's data (`-Z`, `--skip-rx-copy`), where there is no CPU for more streams.
+    FewerCopies,
     /// More bytes of TCP a call (`-l`).
     LargerBlocks,
     /// A higher rate (`-b`).

@@ -98,6 +98,7 @@ fn advice(hint: Hint, is_udp: bool) -> String {
         }
         Hint::MoreStreams if is_udp => "-P".into(),
         Hint::MoreStreams => "-P, or -Z and --skip-rx-copy".into(),
+        Hint::FewerCopies => "-Z and --skip-rx-copy".into(),
         Hint::LargerBlocks => "a larger -l".into(),
         Hint::HigherRate => "a higher -b".into(),
         Hint::LowerRate { rate } => format!("-b {}", option_rate(rate)),

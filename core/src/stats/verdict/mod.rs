@@ -62,6 +62,10 @@ struct Facts {
     duration_ns: u64,
     streams: u64,
     block_bytes: u32,
+    /// Share of the time for which threads of either end had no CPU.
+    queued_share: Option<u16>,
+    /// Copies of the data can be left out that were not.
+    may_copy_less: bool,
     /// Datagrams sent, and missing at the other end.
     packets: u64,
     lost: u64,
@@ -254,6 +258,10 @@ impl Facts {
             {
                 Some(Hint::LargerBlocks)
             }
+            // There is no CPU left for more streams.
+            Limit::SenderCpu | Limit::ReceiverCpu if is_at_least(self.queued_share, QUEUED) => {
+                self.may_copy_less.then_some(Hint::FewerCopies)
+            }
             Limit::SenderCpu | Limit::ReceiverCpu => Some(Hint::MoreStreams),
             Limit::RequestedRate => Some(Hint::HigherRate),
             // The option is that of each stream.
@@ -326,6 +334,8 @@ impl Facts {
             duration_ns,
             streams: sums.streams,
             block_bytes: settings.block_bytes,
+            queued_share: sums.queued.mean(),
+            may_copy_less: !(is_udp || settings.zero_copy && settings.skip_rx_copy),
             packets: sums.packets,
             lost: sums.lost.unwrap_or(0),
             lost_rows: sums.lost_rows,
@@ -347,6 +357,8 @@ const NEARLY_REACHED_PERCENT: u128 = 75;
 const BUSY: u16 = 850;
 /// The same where nothing else explains it.
 const RATHER_BUSY: u16 = 700;
+/// Threads that had no CPU for so much of the time would be worse off with more of them, thousandths.
+const QUEUED: u16 = 200;
 /// A buffer or a window that was waited for so much of the time limits the stream, thousandths.
 const WAITED: u16 = 300;
 /// The same of a window that is filled, too.

@@ -23,6 +23,8 @@ pub(super) struct Sums {
     pub(super) send_buffer: Mean,
     pub(super) sender_cpu: Mean,
     pub(super) receiver_cpu: Mean,
+    /// Threads of either end that had no CPU.
+    pub(super) queued: Mean,
     pub(super) full_queue: Mean,
     pub(super) resent_bytes: Option<u64>,
     pub(super) socket_drops: Option<u64>,
@@ -97,6 +99,7 @@ impl Sums {
         }
         if let Some(thread) = detail.thread {
             self.sender_cpu.add(wanted_cpu(&thread), bytes);
+            self.queued.add(had_no_cpu(&thread), bytes);
         }
         let in_us = |ns: u64| u32::try_from(ns / 1000).unwrap_or(u32::MAX);
         let loaded_us = detail.round_trips.map(|rtt| in_us(rtt.p50_ns));
@@ -111,6 +114,7 @@ impl Sums {
     fn add_receiver(&mut self, detail: &StreamDetail, bytes: u64) {
         if let Some(thread) = detail.thread {
             self.receiver_cpu.add(wanted_cpu(&thread), bytes);
+            self.queued.add(had_no_cpu(&thread), bytes);
         }
         // Where a queue stays full, datagrams wait long, and all about as long as each other.
         if let Some(delay) = detail.delay_variation {
@@ -156,6 +160,11 @@ impl Mean {
 /// Share of the time in which a thread ran or could have run.
 fn wanted_cpu(thread: &ThreadUse) -> u16 {
     thousandths(thread.cpu_ns.saturating_add(thread.queued_ns.unwrap_or(0)), thread.wall_ns)
+}
+
+/// Share of the time in which it could have run, and others did.
+fn had_no_cpu(thread: &ThreadUse) -> u16 {
+    thousandths(thread.queued_ns.unwrap_or(0), thread.wall_ns)
 }
 
 fn thousandths(part: u64, whole: u64) -> u16 {

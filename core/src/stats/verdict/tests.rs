@@ -478,6 +478,15 @@ fn hints_have_numbers() {
     assert_eq!(hint(lossy), Some(Hint::OtherCongestionControl));
     let busy = Case::tcp().with(|case| case.sender().thread = Some(thread(900)));
     assert_eq!(hint(busy.clone()), Some(Hint::MoreStreams));
+    let queued = |zero_copy| {
+        busy.clone().with(|case| {
+            (case.settings.zero_copy, case.settings.skip_rx_copy) = (zero_copy, true);
+            let queued_ns = Some(SECONDS * NANOS_PER_SEC / 2);
+            case.sender().thread = Some(ThreadUse { queued_ns, ..thread(450) });
+        })
+    };
+    assert_eq!(hint(queued(false)), Some(Hint::FewerCopies), "more streams had no CPU either");
+    assert_eq!(hint(queued(true)), None);
     let small = busy.with(|case| case.settings.block_bytes = 100);
     assert_eq!(hint(small), Some(Hint::LargerBlocks));
 }

@@ -200,6 +200,7 @@ fn hint(hint: Hint) -> Object {
             object.put("bytes", bytes);
         }
         Hint::MoreStreams => object.put("try", "more_streams"),
+        Hint::FewerCopies => object.put("try", "fewer_copies"),
         Hint::LargerBlocks => object.put("try", "larger_blocks"),
         Hint::HigherRate => object.put("try", "higher_rate"),
         Hint::LowerRate { rate } => {
