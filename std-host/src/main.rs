@@ -8,6 +8,7 @@ use linerate::cli::{self, Command};
 
 fn main() -> ExitCode {
     linerate::system_info::outlive_file_limit();
+    linerate::system_info::return_large_blocks();
     let ran = match cli::parse(std::env::args_os()) {
         Ok(Command::Client(config, output, process)) => command::client(config, output, process),
         Ok(Command::Server(config, output, process)) => command::server(config, output, process),

@@ -13,6 +13,8 @@ use super::{Arrived, Interest, unsupported};
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("kern.ipc.maxsockbuf", "kern.ipc.maxsockbuf");
 
+pub(crate) fn return_large_blocks() {}
+
 /// A pipe to itself.
 #[derive(Debug)]
 pub(crate) struct Wake {

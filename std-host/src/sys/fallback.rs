@@ -83,6 +83,8 @@ pub(crate) fn raise_descriptor_limit() {}
 
 pub(crate) fn ignore_file_size_signal() {}
 
+pub(crate) fn return_large_blocks() {}
+
 pub(crate) fn cpu_times() -> CpuTimes {
     CpuTimes::default()
 }

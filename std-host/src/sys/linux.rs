@@ -82,6 +82,17 @@ pub(crate) fn wait(
     }
 }
 
+/// glibc moves the size from which a block has a mapping of its own up to the largest one that was ever
+/// given back, so that buffers of streams come to lie in the heaps of threads, which keep them. A size
+/// that was asked for stays.
+pub(crate) fn return_large_blocks() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: no pointers; a number that the library checks.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 64 * 1024);
+    }
+}
+
 /// The default slack lets a timer be 50 microseconds late, four datagrams at 1 Gbit/s.
 pub(crate) fn prepare_thread() {
     // SAFETY: no pointers; it concerns the calling thread only.

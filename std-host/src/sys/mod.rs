@@ -13,6 +13,7 @@
 //! | `wait` | blocks until the socket is ready for the interest or has failed, the wake was used, or the time is over, as exactly as the system can; may return early. Sockets are non-blocking; the caller tries again and looks at its own state |
 //! | `prepare_thread` | called once by each stream's thread: timers as exact as the system has them |
 //! | `raise_descriptor_limit` | lets the process have as many sockets as its user may allow it |
+//! | `return_large_blocks` | has freed blocks of the size of a stream's buffer go back to the system, where they would not |
 //! | `ignore_file_size_signal` | has a file above the user's limit (`ulimit -f`) be an error of its writing, not the end of the process |
 //! | `fork` | splits the process, which has one thread |
 //! | `exit_code` | waits for a child of `fork` and tells how it ended |
@@ -134,10 +135,11 @@ pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
     exit_code, force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running,
     leave_terminal, mss, multipath_socket, path_mtu, prepare_thread, raise_descriptor_limit,
-    recv_with_destination, request_destination, reuse_ended, sctp_socket, set_congestion,
-    set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
-    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout,
-    share_port, socket_number, tcp_stats, unacknowledged_bytes, unread_bytes, usable_buffer, wait,
+    recv_with_destination, request_destination, return_large_blocks, reuse_ended, sctp_socket,
+    set_congestion, set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate,
+    set_mss, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class,
+    set_user_timeout, share_port, socket_number, tcp_stats, unacknowledged_bytes, unread_bytes,
+    usable_buffer, wait,
 };
 
 pub(crate) use crate::config::KeepAlive;
