@@ -39,14 +39,19 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
 const FUZZ_SECONDS: u32 = 120;
 
 fn clippy() -> Command {
-    cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    let mut command = cargo(&["clippy", "--locked", "--workspace", "--all-targets"]);
+    command.args(ALL_ADAPTERS).args(["--", "-D", "warnings"]);
+    command
 }
 
 fn documentation() -> Command {
     let mut command = cargo(&["doc", "--locked", "--workspace", "--no-deps"]);
-    command.env("RUSTDOCFLAGS", "-D warnings");
+    command.args(ALL_ADAPTERS).env("RUSTDOCFLAGS", "-D warnings");
     command
 }
+
+/// What the chips' stacks add that no default has.
+const ALL_ADAPTERS: [&str; 2] = ["--features", "linerate-embedded/embassy-net"];
 
 const BUILD_COMMAND: [&str; 6] =
     ["build", "--locked", "--package", "linerate", "--bin", "linerate"];
@@ -55,6 +60,7 @@ const BUILD_COMMAND: [&str; 6] =
 /// take.
 fn tests(long: bool) -> Command {
     let mut command = cargo(&["test", "--locked", "--workspace"]);
+    command.args(ALL_ADAPTERS);
     let name = format!("linerate{}", std::env::consts::EXE_SUFFIX);
     command.env("LINERATE_BIN", target().join("debug").join(name));
     if long {

@@ -5,7 +5,13 @@
 pub(crate) mod board;
 pub(crate) mod cases;
 pub(crate) mod client;
+#[cfg(feature = "embassy-net")]
+pub(crate) mod clock;
 pub(crate) mod loss;
 pub(crate) mod pair;
+#[cfg(feature = "embassy-net")]
+pub(crate) mod stacks;
+#[cfg(feature = "embassy-net")]
+pub(crate) mod tasks;
 pub(crate) mod told;
 pub(crate) mod world;
