@@ -15,7 +15,7 @@ use support::world::{HOST, OTHER_HOST, SERVER, World};
 
 in_world!(World:
     every_way_of_moving_data_is_measured_by_both_ends
-    two_streams_one_way_get_equal_shares
+    two_streams_one_way_share_all_there_is
     an_omitted_start_is_left_out_at_both_ends
     a_limit_of_bytes_is_received_to_the_last_byte
     a_rate_is_kept_by_a_sending_server
