@@ -5,6 +5,7 @@ mod support;
 
 use linerate_embedded::engine::test::TestSettings;
 use support::cases::{assert_measures, every_way, in_world};
+use support::random_peer;
 use support::stacks::World;
 
 in_world!(World:
@@ -21,6 +22,15 @@ in_world!(World:
     a_client_whose_cable_is_cut_gives_up_and_can_start_again
     wherever_a_client_breaks_off_the_next_one_is_served
 );
+#[test]
+fn an_honest_script_does_well() {
+    random_peer::an_honest_script_does_well::<World>();
+}
+
+#[test]
+fn after_any_peer_the_next_client_is_served() {
+    random_peer::after_any_peer_the_next_client_is_served::<World>();
+}
 
 #[test]
 fn every_way_is_measured_over_ipv6() {

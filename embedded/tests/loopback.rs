@@ -11,6 +11,7 @@ use linerate_embedded::engine::test::{Direction, Protocol};
 use smoltcp::socket::{tcp, udp};
 use support::cases::{assert_goes_on, every_way, in_world, run_to_its_end, settings};
 use support::pair::{Pair, Peer};
+use support::random_peer;
 use support::world::{HOST, OTHER_HOST, SERVER, World};
 
 in_world!(World:
@@ -27,6 +28,15 @@ in_world!(World:
     a_client_whose_cable_is_cut_gives_up_and_can_start_again
     wherever_a_client_breaks_off_the_next_one_is_served
 );
+#[test]
+fn an_honest_script_does_well() {
+    random_peer::an_honest_script_does_well::<World>();
+}
+
+#[test]
+fn after_any_peer_the_next_client_is_served() {
+    random_peer::after_any_peer_the_next_client_is_served::<World>();
+}
 
 #[test]
 fn what_the_stack_lacks_is_refused_by_iperf3s_number() {
@@ -96,7 +106,7 @@ fn a_client_whose_cookie_overtakes_the_last_goodbye_waits_for_it() {
     world.run_to(&mut last, Phase::Results);
     world.run_until(None, 1, |world, _| last.has_news(&world.net));
     let mut next = world.start(settings(Protocol::Tcp, Direction::Forward));
-    world.pass(Some(&mut next), 50);
+    world.pass_with(Some(&mut next), 50);
     assert_eq!((next.phase(), &world.told.turned_away[..]), (Phase::Greeting, &[][..]));
     last.poll(world.now, &mut world.net);
     assert_eq!(last.ending(), Some(Ending::Complete));
@@ -121,7 +131,7 @@ fn a_datagram_greeting_counts_once_and_only_from_the_client_itself() {
     {
         let socket = world.net.sockets.get_mut::<udp::Socket<'_>>(from);
         socket.send_slice(&greeting::HELLO, SERVER).expect("there is room");
-        world.pass(None, 10);
+        world.pass_with(None, 10);
         assert_eq!(world.told.events.contains(&Event::Started), is_last);
     }
     let answers = [stranger, first, second].map(|handle| {

@@ -4,16 +4,17 @@
 use std::cell::RefCell;
 use std::task::Waker;
 
-/// Lets the clock go on to when the next alarm is due, and wakes whoever asked for it. `None` if nobody
+/// Lets the clock go on to when the next alarm is due, and wakes whoever asked for it. `false` if nobody
 /// did.
-pub(crate) fn advance() -> Option<u64> {
-    let next = CLOCK.with_borrow(|clock| clock.alarms.iter().map(|(at, _)| *at).min())?;
+pub(crate) fn advance() -> bool {
+    let next = CLOCK.with_borrow(|clock| clock.alarms.iter().map(|(at, _)| *at).min());
+    let Some(next) = next else { return false };
     let due: Vec<(u64, Waker)> = CLOCK.with_borrow_mut(|clock| {
         clock.now = next;
         clock.alarms.extract_if(.., |(at, _)| *at <= next).collect()
     });
     due.into_iter().for_each(|(_, waker)| waker.wake());
-    Some(next)
+    true
 }
 
 /// Microseconds since the thread began.

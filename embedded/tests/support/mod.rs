@@ -9,6 +9,7 @@ pub(crate) mod client;
 pub(crate) mod clock;
 pub(crate) mod loss;
 pub(crate) mod pair;
+pub(crate) mod random_peer;
 #[cfg(feature = "embassy-net")]
 pub(crate) mod stacks;
 #[cfg(feature = "embassy-net")]

@@ -7,9 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
-use embassy_net::udp::PacketMetadata;
+use embassy_net::tcp::TcpSocket;
+use embassy_net::udp::{PacketMetadata, UdpSocket};
 use embassy_net::{Config, Ipv4Cidr, Ipv6Cidr, Stack, StackResources};
 use embassy_net_driver_channel::driver::{HardwareAddress, LinkState};
 use embassy_net_driver_channel::{Runner, State};
@@ -22,6 +23,7 @@ use linerate_embedded::{ClientStorage, NotBegun, ServerStorage};
 use super::clock;
 use super::loss::{Loss, Lottery};
 use super::pair::{Break, MTU, Pair, Peer, STREAMS, client_config};
+use super::random_peer::Anarchy;
 use super::tasks::{Bell, Tasks};
 use super::told::{ClientTold, ServerTold};
 
@@ -35,6 +37,8 @@ pub(crate) struct World {
     losses: Rc<RefCell<Lottery>>,
     address: IpAddr,
     clients: u8,
+    peers: Vec<TcpSocket<'static>>,
+    datagrams: Option<UdpSocket<'static>>,
 }
 
 pub(crate) struct Client {
@@ -62,7 +66,18 @@ impl World {
         let server = Rc::new(RefCell::new(server));
         let told = Rc::new(RefCell::new(ServerTold::default()));
         let server_bell = tasks.spawn(serve(Rc::clone(&server), Rc::clone(&told)));
-        Self { tasks, stack, server, server_bell, told, losses, address, clients: 0 }
+        Self {
+            tasks,
+            stack,
+            server,
+            server_bell,
+            told,
+            losses,
+            address,
+            clients: 0,
+            peers: Vec::new(),
+            datagrams: None,
+        }
     }
 }
 
@@ -108,11 +123,9 @@ impl Pair for World {
     ) {
         let deadline = clock::now() + seconds * 1_000_000;
         while !is_done(self, client.as_deref()) {
-            let phase = client.as_ref().map(|client| client.running());
-            let told = self.told.borrow();
-            assert!(clock::now() < deadline, "not within {seconds} s: {phase:?}, {told:?}");
-            drop(told);
-            self.tasks.step();
+            let goes_on = clock::now() < deadline && self.tasks.step();
+            let client = client.as_ref().map(|client| (client.running(), client.told.borrow()));
+            assert!(goes_on, "not within {seconds} s: {client:?}, {:?}", self.told.borrow());
         }
     }
 
@@ -142,6 +155,71 @@ impl Pair for World {
             Break::Cut => self.lose(Loss::All),
             Break::Close | Break::Reset => unreachable!("the client's sockets are its own"),
         }
+    }
+}
+
+impl Anarchy for World {
+    fn open(&mut self) {
+        let buffer = || Box::leak(Box::new([0; 8192]));
+        let mut peer = TcpSocket::new(self.stack, buffer(), buffer());
+        let begun = once(peer.connect(self.server()));
+        assert!(begun.is_none(), "there is a way to the server");
+        self.peers.push(peer);
+    }
+
+    fn opened(&self) -> usize {
+        self.peers.len()
+    }
+
+    fn say(&mut self, connection: usize, bytes: &[u8]) {
+        // One that is not connected says nothing.
+        let _ = once(self.peers[connection].write(bytes));
+    }
+
+    fn hear(&mut self, connection: usize) {
+        let mut bytes = [0; 8192];
+        while matches!(once(self.peers[connection].read(&mut bytes)), Some(Ok(1..))) {}
+    }
+
+    fn close(&mut self, connection: usize) {
+        self.peers[connection].close();
+    }
+
+    fn reset(&mut self, connection: usize) {
+        self.peers[connection].abort();
+    }
+
+    fn forget(&mut self) {
+        self.peers.clear();
+        self.datagrams = None;
+    }
+
+    fn send_datagram(&mut self, bytes: &[u8]) {
+        let peer = self.datagrams.get_or_insert_with(|| {
+            let buffer = || Box::leak(Box::new([0; 8192]));
+            let metadata = || Box::leak(Box::new([PacketMetadata::EMPTY; 16]));
+            let mut peer = UdpSocket::new(self.stack, metadata(), buffer(), metadata(), buffer());
+            peer.bind(0).expect("it was closed");
+            peer
+        });
+        // What there is no room for is lost.
+        let _ = once(peer.send_to(bytes, SocketAddr::new(self.address, 5201)));
+    }
+
+    fn pass(&mut self, millis: u64) {
+        let until = clock::now() + millis * 1000;
+        embassy_time_driver::schedule_wake(until, Waker::noop());
+        while clock::now() < until {
+            assert!(self.tasks.step());
+        }
+    }
+}
+
+/// What comes of it at once.
+fn once<F: Future>(future: F) -> Option<F::Output> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
     }
 }
 

@@ -39,11 +39,12 @@ impl Tasks {
         Bell(flag)
     }
 
-    /// Gives a turn to everybody who is awake; where nobody is, lets the clock go on.
+    /// Gives a turn to everybody who is awake; where nobody is, lets the clock go on. `false` if nobody
+    /// will ever be awake again.
     ///
     /// # Panics
-    /// If nobody will ever be awake again, or somebody never sleeps.
-    pub(crate) fn step(&mut self) {
+    /// If somebody never sleeps.
+    pub(crate) fn step(&mut self) -> bool {
         let mut is_anybody_awake = false;
         self.tasks.retain_mut(|Task { future, flag, waker }| {
             if !flag.0.swap(false, Ordering::Relaxed) {
@@ -55,9 +56,9 @@ impl Tasks {
         });
         assert!(self.turns < MOST_TURNS, "somebody never sleeps");
         if !is_anybody_awake {
-            clock::advance().expect("somebody is to be woken");
             self.turns = 0;
         }
+        is_anybody_awake || clock::advance()
     }
 }
 

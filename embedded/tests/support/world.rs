@@ -17,6 +17,7 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint};
 use super::client::Client;
 use super::loss::{Loss, Lottery};
 use super::pair::{Break, MTU, Pair, Peer, STREAMS};
+use super::random_peer::Anarchy;
 use super::told::ServerTold;
 
 pub(crate) struct World {
@@ -24,6 +25,8 @@ pub(crate) struct World {
     pub(crate) net: Net,
     pub(crate) server: Server<STREAMS>,
     pub(crate) told: ServerTold,
+    peers: Vec<SocketHandle>,
+    datagrams: Option<SocketHandle>,
 }
 
 /// The stack, for whoever opens sockets on it.
@@ -55,7 +58,14 @@ impl Pair for World {
         let buffers = storage.buffers(metadata);
         let server = Server::new(Config::default(), &mut sockets, buffers);
         let net = Net { cable, interface, sockets, next_port: 50_000 };
-        let mut world = Self { now, net, server, told: ServerTold::default() };
+        let mut world = Self {
+            now,
+            net,
+            server,
+            told: ServerTold::default(),
+            peers: Vec::new(),
+            datagrams: None,
+        };
         world.step(None);
         world
     }
@@ -116,10 +126,66 @@ impl Pair for World {
     }
 }
 
+impl Anarchy for World {
+    fn open(&mut self) {
+        let peer = self.net.connect();
+        self.peers.push(peer);
+    }
+
+    fn opened(&self) -> usize {
+        self.peers.len()
+    }
+
+    fn say(&mut self, connection: usize, bytes: &[u8]) {
+        // One that is not connected says nothing.
+        let _ = self.peer(connection).send_slice(bytes);
+    }
+
+    fn hear(&mut self, connection: usize) {
+        let peer = self.peer(connection);
+        while peer.recv(|bytes| (bytes.len(), bytes.len())).is_ok_and(|count| count > 0) {}
+    }
+
+    fn close(&mut self, connection: usize) {
+        self.peer(connection).close();
+    }
+
+    fn reset(&mut self, connection: usize) {
+        self.peer(connection).abort();
+    }
+
+    fn forget(&mut self) {
+        for peer in self.peers.drain(..).chain(self.datagrams.take()) {
+            self.net.sockets.remove(peer);
+        }
+    }
+
+    fn send_datagram(&mut self, bytes: &[u8]) {
+        let handle = *self.datagrams.get_or_insert_with(|| self.net.datagrams(HOST));
+        let socket = self.net.sockets.get_mut::<udp::Socket<'_>>(handle);
+        // What there is no room for is lost.
+        let _ = socket.send_slice(bytes, SERVER);
+    }
+
+    fn pass(&mut self, millis: u64) {
+        let until = self.now + Duration::from_millis(millis);
+        while self.now < until {
+            if !self.step(None) {
+                self.now = until;
+            }
+        }
+    }
+}
+
 impl World {
-    /// Lets everybody do what is due, then goes on to when something is, at least a millisecond.
-    pub(crate) fn step(&mut self, client: Option<&mut Client>) {
-        let Self { now, net, server, told } = self;
+    fn peer(&mut self, connection: usize) -> &mut tcp::Socket<'static> {
+        self.net.sockets.get_mut(self.peers[connection])
+    }
+
+    /// Lets everybody do what is due, then goes on to when something is, at least a millisecond. `false`
+    /// if nothing will ever be.
+    pub(crate) fn step(&mut self, client: Option<&mut Client>) -> bool {
+        let Self { now, net, server, told, .. } = self;
         let polled = net.interface.poll(*now, &mut net.cable, &mut net.sockets);
         let server_next = server.poll(*now, &mut net.sockets, told);
         let client_next = client.and_then(|client| client.poll(*now, net));
@@ -128,10 +194,11 @@ impl World {
         let soonest = *now + Duration::from_millis(1);
         let frames_fly = polled == PollResult::SocketStateChanged;
         *now = next.filter(|_| !frames_fly).unwrap_or(soonest).max(soonest);
+        next.is_some() || frames_fly
     }
 
     /// Steps for so many milliseconds, one by one, whatever is due.
-    pub(crate) fn pass(&mut self, mut client: Option<&mut Client>, millis: u64) {
+    pub(crate) fn pass_with(&mut self, mut client: Option<&mut Client>, millis: u64) {
         for _ in 0..millis {
             let next = self.now + Duration::from_millis(1);
             self.step(client.as_deref_mut());
