@@ -34,6 +34,11 @@ fn an_honest_script_does_well() {
 }
 
 #[test]
+fn a_silent_connection_is_turned_away_while_another_may_be_a_stream() {
+    random_peer::a_silent_connection_is_turned_away_while_another_may_be_a_stream::<World>();
+}
+
+#[test]
 fn after_any_peer_the_next_client_is_served() {
     random_peer::after_any_peer_the_next_client_is_served::<World>();
 }

@@ -1,9 +1,10 @@
 //! A peer of a server that keeps no rule: it says and does what an honest client does, with random
 //! changes. A seed tells which.
 
+use linerate_embedded::TurnedAway;
 use linerate_embedded::engine::protocol::cookie::Cookie;
 use linerate_embedded::engine::protocol::greeting;
-use linerate_embedded::engine::session::Ending;
+use linerate_embedded::engine::session::{Ending, Event};
 use linerate_tests::virtual_time::random::{Random, seeds};
 
 use super::cases::assert_goes_on;
@@ -92,6 +93,29 @@ pub(crate) fn after_any_peer_the_next_client_is_served<P: Anarchy>() {
     }
     let [none, complete, failed] = endings;
     println!("{none} had no test, {complete} completed one, {failed} did not");
+}
+
+pub(crate) fn a_silent_connection_is_turned_away_while_another_may_be_a_stream<P: Anarchy>() {
+    let mut pair = P::new();
+    let (parameters, ..) = WAYS[0];
+    for act in [
+        Act::Open,
+        Act::Pass(5),
+        Act::Say(0, cookie()),
+        Act::Open,
+        Act::Pass(5),
+        Act::Say(0, framed(parameters)),
+        Act::Pass(5000),
+        // Streams are awaited, and this one says not yet that it is one.
+        Act::Open,
+        Act::Pass(5500),
+    ] {
+        perform(&mut pair, &act);
+    }
+    assert_eq!(pair.told().turned_away, [TurnedAway::Silent]);
+    perform(&mut pair, &Act::Say(2, cookie()));
+    perform(&mut pair, &Act::Pass(20));
+    assert!(pair.told().events.contains(&Event::Started));
 }
 
 fn perform(pair: &mut impl Anarchy, act: &Act) {
