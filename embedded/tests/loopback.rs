@@ -11,10 +11,9 @@ use linerate_embedded::engine::test::{Direction, Protocol};
 use smoltcp::socket::{tcp, udp};
 use support::cases::{assert_goes_on, every_way, in_world, run_to_its_end, settings};
 use support::pair::{Pair, Peer};
-use support::random_peer;
 use support::world::{HOST, OTHER_HOST, SERVER, World};
 
-in_world!(World:
+in_world!(World, cases:
     every_way_of_moving_data_is_measured_by_both_ends
     two_streams_one_way_share_all_there_is
     an_omitted_start_is_left_out_at_both_ends
@@ -28,20 +27,13 @@ in_world!(World:
     a_client_whose_cable_is_cut_gives_up_and_can_start_again
     wherever_a_client_breaks_off_the_next_one_is_served
 );
-#[test]
-fn an_honest_script_does_well() {
-    random_peer::an_honest_script_does_well::<World>();
-}
 
-#[test]
-fn a_silent_connection_is_turned_away_while_another_may_be_a_stream() {
-    random_peer::a_silent_connection_is_turned_away_while_another_may_be_a_stream::<World>();
-}
-
-#[test]
-fn after_any_peer_the_next_client_is_served() {
-    random_peer::after_any_peer_the_next_client_is_served::<World>();
-}
+in_world!(World, random_peer:
+    an_honest_script_does_well
+    a_silent_connection_is_turned_away_while_another_may_be_a_stream
+    after_any_peer_the_next_client_is_served
+    whatever_a_server_does_its_client_comes_to_an_end
+);
 
 #[test]
 fn what_the_stack_lacks_is_refused_by_iperf3s_number() {

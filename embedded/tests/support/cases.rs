@@ -10,12 +10,12 @@ use linerate_embedded::{NotBegun, NotReached};
 use super::loss::Loss;
 use super::pair::{Break, Pair, Peer, STREAMS};
 
-/// Makes tests of cases, in a world of its own each.
+/// Makes tests of a module's cases, in a world of its own each.
 macro_rules! in_world {
-    ($world:ty: $($case:ident)*) => {
+    ($world:ty, $module:ident: $($case:ident)*) => {
         $(#[test]
         fn $case() {
-            $crate::support::cases::$case::<$world>();
+            $crate::support::$module::$case::<$world>();
         })*
     };
 }

@@ -23,14 +23,15 @@ use linerate_embedded::{ClientStorage, NotBegun, ServerStorage};
 use super::clock;
 use super::loss::{Loss, Lottery};
 use super::pair::{Break, MTU, Pair, Peer, STREAMS, client_config};
-use super::random_peer::Anarchy;
+use super::random_peer::{Anarchy, OTHER_PORT};
 use super::tasks::{Bell, Tasks};
 use super::told::{ClientTold, ServerTold};
 
 pub(crate) struct World {
-    pub(crate) tasks: Tasks,
+    tasks: Tasks,
     /// The clients' stack.
-    pub(crate) stack: Stack<'static>,
+    stack: Stack<'static>,
+    server_stack: Stack<'static>,
     server: Rc<RefCell<embassy::Server<'static, STREAMS>>>,
     server_bell: Bell,
     told: Rc<RefCell<ServerTold>>,
@@ -69,6 +70,7 @@ impl World {
         Self {
             tasks,
             stack,
+            server_stack,
             server,
             server_bell,
             told,
@@ -160,10 +162,16 @@ impl Pair for World {
 
 impl Anarchy for World {
     fn open(&mut self) {
-        let buffer = || Box::leak(Box::new([0; 8192]));
-        let mut peer = TcpSocket::new(self.stack, buffer(), buffer());
+        let mut peer = peer(self.stack);
         let begun = once(peer.connect(self.server()));
         assert!(begun.is_none(), "there is a way to the server");
+        self.peers.push(peer);
+    }
+
+    fn listen(&mut self) {
+        let mut peer = peer(self.server_stack);
+        let accepted = once(peer.accept(OTHER_PORT));
+        assert!(accepted.is_none(), "it was closed");
         self.peers.push(peer);
     }
 
@@ -206,13 +214,18 @@ impl Anarchy for World {
         let _ = once(peer.send_to(bytes, SocketAddr::new(self.address, 5201)));
     }
 
-    fn pass(&mut self, millis: u64) {
+    fn pass(&mut self, _client: Option<&mut Client>, millis: u64) {
         let until = clock::now() + millis * 1000;
         embassy_time_driver::schedule_wake(until, Waker::noop());
         while clock::now() < until {
             assert!(self.tasks.step());
         }
     }
+}
+
+fn peer(stack: Stack<'static>) -> TcpSocket<'static> {
+    let buffer = || Box::leak(Box::new([0; 8192]));
+    TcpSocket::new(stack, buffer(), buffer())
 }
 
 /// What comes of it at once.

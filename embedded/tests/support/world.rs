@@ -17,7 +17,7 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint};
 use super::client::Client;
 use super::loss::{Loss, Lottery};
 use super::pair::{Break, MTU, Pair, Peer, STREAMS};
-use super::random_peer::Anarchy;
+use super::random_peer::{Anarchy, OTHER_PORT};
 use super::told::ServerTold;
 
 pub(crate) struct World {
@@ -132,6 +132,13 @@ impl Anarchy for World {
         self.peers.push(peer);
     }
 
+    fn listen(&mut self) {
+        let buffer = || tcp::SocketBuffer::new(vec![0; 8192]);
+        let mut socket = tcp::Socket::new(buffer(), buffer());
+        socket.listen(OTHER_PORT).expect("it was closed");
+        self.peers.push(self.net.sockets.add(socket));
+    }
+
     fn opened(&self) -> usize {
         self.peers.len()
     }
@@ -167,12 +174,11 @@ impl Anarchy for World {
         let _ = socket.send_slice(bytes, SERVER);
     }
 
-    fn pass(&mut self, millis: u64) {
+    fn pass(&mut self, mut client: Option<&mut Client>, millis: u64) {
         let until = self.now + Duration::from_millis(millis);
         while self.now < until {
-            if !self.step(None) {
-                self.now = until;
-            }
+            let goes_on = self.step(client.as_deref_mut());
+            self.now = if goes_on { self.now.min(until) } else { until };
         }
     }
 }
