@@ -1,12 +1,10 @@
 //! Reading the other end's results: what must be there, and what its sentinels mean.
 
-use serde::Deserialize;
-
 use super::ResultsStream;
 use super::detail::{self, Object};
 use crate::protocol::frame::Document;
 use crate::protocol::json::{
-    DocumentError, Filter, Kind, Member, Taker, TextPart, WrongType, capacity, decode, handle_bytes,
+    DocumentError, Filter, Kind, Member, Numbers, Taker, TextPart, WrongType, places,
 };
 use crate::report::{CpuUse, StreamDetail};
 
@@ -32,7 +30,7 @@ pub struct ReceivedResults<const N: usize> {
 /// skipped; see [`ResultsDocument`].
 #[derive(Debug, Clone)]
 pub struct ResultsReader<const N: usize> {
-    filter: Filter<{ capacity(MEMBERS) }>,
+    filter: Filter,
     parts: Parts<N>,
 }
 
@@ -49,6 +47,8 @@ impl<const N: usize> ResultsReader<N> {
 
     const fn reading(members: &'static [Member]) -> Self {
         let parts = Parts {
+            numbers: Numbers::new(MEMBERS),
+            stream: Numbers::new(STREAM_MEMBERS),
             congestion: heapless::Vec::new(),
             congestion_fits: true,
             streams: heapless::Vec::new(),
@@ -62,14 +62,18 @@ impl<const N: usize> ResultsReader<N> {
     /// # Errors
     /// [`DocumentError::Missing`] when a key that iperf3 insists on is not there, or is no number.
     pub fn finish(self) -> Result<ReceivedResults<N>, DocumentError> {
-        let wire: Wire = self.filter.decode()?;
+        self.filter.check_complete()?;
+        let numbers: &Numbers = &self.parts.numbers;
         let cpu = CpuUse {
-            total_micropercent: required("cpu_util_total", wire.cpu_util_total).map(count)?,
-            user_micropercent: required("cpu_util_user", wire.cpu_util_user).map(count)?,
-            system_micropercent: required("cpu_util_system", wire.cpu_util_system).map(count)?,
+            total_micropercent: count(numbers, "cpu_util_total")?,
+            user_micropercent: count(numbers, "cpu_util_user")?,
+            system_micropercent: count(numbers, "cpu_util_system")?,
         };
-        let has = required("sender_has_retransmits", wire.sender_has_retransmits)?;
-        required("streams", wire.streams)?;
+        let has = required(numbers, "sender_has_retransmits")?;
+        if !numbers.flag("streams") {
+            return Err(DocumentError::Missing { key: "streams" });
+        }
+        let concurrent_tests = numbers.number("concurrent_tests");
         let congestion = core::str::from_utf8(&self.parts.congestion).ok();
         Ok(ReceivedResults {
             cpu,
@@ -77,8 +81,8 @@ impl<const N: usize> ResultsReader<N> {
             congestion: congestion
                 .filter(|name| !name.is_empty())
                 .and_then(|name| name.try_into().ok()),
-            concurrent_tests: wire.concurrent_tests.and_then(|count| u32::try_from(count).ok()),
-            jitter_of_batches: wire.jitter_of_batches.unwrap_or(false),
+            concurrent_tests: concurrent_tests.and_then(|count| u32::try_from(count).ok()),
+            jitter_of_batches: numbers.flag("jitter_of_batches"),
             streams: self.parts.streams,
         })
     }
@@ -93,7 +97,7 @@ impl<const N: usize> Default for ResultsReader<N> {
 impl<const N: usize> Document for ResultsReader<N> {
     fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
         let mut taker = PartsTaker { parts: &mut self.parts, details: &mut |_, _| () };
-        handle_bytes(&mut self.filter, bytes, &mut taker)
+        self.filter.handle_bytes(bytes, &mut taker)
     }
 
     fn handle_end(&mut self) -> Result<(), DocumentError> {
@@ -155,9 +159,12 @@ fn output_kind(raw_key: Option<&str>) -> Option<OutputKind> {
     }
 }
 
-/// What does not go through the canonical text.
+/// What is known so far.
 #[derive(Debug, Clone)]
 struct Parts<const N: usize> {
+    numbers: Numbers<[i64; places(MEMBERS)]>,
+    /// The stream that is being read.
+    stream: Numbers<[i64; places(STREAM_MEMBERS)]>,
     congestion: heapless::Vec<u8, 16>,
     congestion_fits: bool,
     streams: heapless::Vec<ResultsStream, N>,
@@ -185,18 +192,26 @@ impl<const N: usize> Taker for PartsTaker<'_, N> {
         Ok(())
     }
 
-    fn handle_number(&mut self, key: &'static str, value: i64) {
-        self.parts.detail.handle_number(key, value);
+    fn handle_number(&mut self, object: &'static str, place: usize, value: i64) {
+        let Parts { numbers, stream, detail, .. } = &mut *self.parts;
+        let numbers: &mut Numbers = match object {
+            "" => numbers,
+            DETAILS => return detail.handle_number(detail::MEMBERS[place].key, value),
+            _ => stream,
+        };
+        numbers.put(place, value);
     }
 
-    fn handle_element(&mut self, array: &'static str, object: &[u8]) -> Result<(), DocumentError> {
+    fn handle_element(&mut self, array: &'static str) -> Result<(), DocumentError> {
         if array == DETAILS {
             let object = core::mem::replace(&mut self.parts.detail, Object::new());
             let (number, detail) = object.finish()?;
             (self.details)(number, detail);
             return Ok(());
         }
-        let stream = decode::<WireStream>(object)?.stream()?;
+        let numbers: &mut Numbers = &mut self.parts.stream;
+        let stream = stream(numbers)?;
+        numbers.clear();
         self.parts.streams.push(stream).map_err(|_| DocumentError::TooManyStreams)
     }
 }
@@ -221,79 +236,53 @@ const STOCK_MEMBERS: &[Member] = MEMBERS.split_at(MEMBERS.len() - 3).0;
 const DETAILS: &str = "details";
 
 const STREAM_MEMBERS: &[Member] = &[
-    Member::new("id", Kind::Int64),
-    Member::new("bytes", Kind::Int64),
-    Member::new("retransmits", Kind::Int64),
+    Member::new("id", Kind::Number),
+    Member::new("bytes", Kind::Number),
+    Member::new("retransmits", Kind::Number),
     Member::new("jitter", Kind::Scaled(9)),
-    Member::new("errors", Kind::Int64),
-    Member::new("omitted_errors", Kind::Int64),
-    Member::new("packets", Kind::Int64),
-    Member::new("omitted_packets", Kind::Int64),
-    Member::new("out_of_order", Kind::Int64),
-    Member::new("duplicates", Kind::Int64),
-    Member::new("too_late", Kind::Int64),
+    Member::new("errors", Kind::Number),
+    Member::new("omitted_errors", Kind::Number),
+    Member::new("packets", Kind::Number),
+    Member::new("omitted_packets", Kind::Number),
+    Member::new("out_of_order", Kind::Number),
+    Member::new("duplicates", Kind::Number),
+    Member::new("too_late", Kind::Number),
     Member::new("start_time", Kind::Scaled(9)),
     Member::new("end_time", Kind::Scaled(9)),
 ];
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Wire {
-    cpu_util_total: Option<i64>,
-    cpu_util_user: Option<i64>,
-    cpu_util_system: Option<i64>,
-    sender_has_retransmits: Option<i32>,
-    concurrent_tests: Option<i32>,
-    jitter_of_batches: Option<bool>,
-    streams: Option<bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireStream {
-    id: Option<i64>,
-    bytes: Option<i64>,
-    retransmits: Option<i64>,
-    jitter: Option<i64>,
-    errors: Option<i64>,
-    omitted_errors: Option<i64>,
-    packets: Option<i64>,
-    omitted_packets: Option<i64>,
-    out_of_order: Option<i64>,
-    duplicates: Option<i64>,
-    too_late: Option<i64>,
-    start_time: Option<i64>,
-    end_time: Option<i64>,
-}
-
-impl WireStream {
-    fn stream(&self) -> Result<ResultsStream, DocumentError> {
-        match (self.omitted_errors, self.omitted_packets) {
-            (Some(_), None) => return Err(DocumentError::Missing { key: "omitted_packets" }),
-            (None, Some(_)) => return Err(DocumentError::Missing { key: "omitted_errors" }),
-            _ => {}
-        }
-        Ok(ResultsStream {
-            number: stream_number(required("id", self.id)?),
-            bytes: required("bytes", self.bytes).map(count)?,
-            retransmits: known(required("retransmits", self.retransmits)?)
-                .filter(|&retransmits| retransmits != u64::from(u32::MAX)),
-            jitter_ns: required("jitter", self.jitter).map(count)?,
-            lost: required("errors", self.errors).map(count)?,
-            omitted_lost: self.omitted_errors.and_then(known),
-            packets: required("packets", self.packets).map(count)?,
-            omitted_packets: self.omitted_packets.and_then(known),
-            out_of_order: self.out_of_order.and_then(known),
-            duplicates: self.duplicates.and_then(known),
-            too_late: self.too_late.and_then(known),
-            start_ns: self.start_time.and_then(known),
-            end_ns: self.end_time.and_then(known),
-        })
+fn stream(numbers: &Numbers) -> Result<ResultsStream, DocumentError> {
+    match (numbers.number("omitted_errors"), numbers.number("omitted_packets")) {
+        (Some(_), None) => return Err(DocumentError::Missing { key: "omitted_packets" }),
+        (None, Some(_)) => return Err(DocumentError::Missing { key: "omitted_errors" }),
+        _ => {}
     }
+    let optional = |key| numbers.number(key).and_then(known);
+    Ok(ResultsStream {
+        number: stream_number(required(numbers, "id")?),
+        bytes: count(numbers, "bytes")?,
+        retransmits: known(required(numbers, "retransmits")?)
+            .filter(|&retransmits| retransmits != u64::from(u32::MAX)),
+        jitter_ns: count(numbers, "jitter")?,
+        lost: count(numbers, "errors")?,
+        omitted_lost: optional("omitted_errors"),
+        packets: count(numbers, "packets")?,
+        omitted_packets: optional("omitted_packets"),
+        out_of_order: optional("out_of_order"),
+        duplicates: optional("duplicates"),
+        too_late: optional("too_late"),
+        start_ns: optional("start_time"),
+        end_ns: optional("end_time"),
+    })
 }
 
-fn required<V>(key: &'static str, value: Option<V>) -> Result<V, DocumentError> {
-    value.ok_or(DocumentError::Missing { key })
+fn required(numbers: &Numbers, key: &'static str) -> Result<i64, DocumentError> {
+    numbers.number(key).ok_or(DocumentError::Missing { key })
+}
+
+/// A value that has no way to be unknown.
+fn count(numbers: &Numbers, key: &'static str) -> Result<u64, DocumentError> {
+    required(numbers, key).map(|value| known(value).unwrap_or(0))
 }
 
 /// A number that no stream can have stays one: zero, or the largest.
@@ -305,9 +294,4 @@ pub(super) fn stream_number(id: i64) -> u32 {
 /// unsigned number of 64 bits.
 pub(super) fn known(value: i64) -> Option<u64> {
     if value == i64::MAX { None } else { u64::try_from(value).ok() }
-}
-
-/// A value that has no way to be unknown.
-fn count(value: i64) -> u64 {
-    known(value).unwrap_or(0)
 }
