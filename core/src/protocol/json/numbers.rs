@@ -1,6 +1,7 @@
 //! What is known of one object: its numbers and flags, in the places of its table. So all documents
 //! are kept and asked by the same code, whatever their members are.
 
+use super::DocumentError;
 use super::table::{Kind, MAX_MEMBERS, Member};
 
 /// The numbers and flags of an object. There are values up to the last number of the table, see
@@ -32,6 +33,15 @@ impl Numbers {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.present = 0;
+    }
+
+    /// # Errors
+    /// [`DocumentError::Missing`] for the first key that is not there.
+    pub(crate) fn require(&self, keys: &[&'static str]) -> Result<(), DocumentError> {
+        match keys.iter().find(|key| self.place(key).is_none()) {
+            Some(key) => Err(DocumentError::Missing { key }),
+            None => Ok(()),
+        }
     }
 
     /// The number with this key, if it is there.

@@ -50,9 +50,13 @@ impl<const T: usize> ParametersReader<T> {
     /// [`DocumentError::OutOfRange`] with iperf3's number for the first value that cannot be.
     pub fn finish(self) -> Result<ReceivedParameters<T>, DocumentError> {
         self.filter.check_complete()?;
-        let settings = Wire { numbers: &self.parts.numbers, error: None }.settings()?;
+        let mut wire = Wire { numbers: &self.parts.numbers, error: None };
+        let settings = wire.settings();
         let extension = self.parts.offer.offer();
-        Ok(ReceivedParameters { settings, text: self.parts.text, extension })
+        match wire.error {
+            Some(error) => Err(error),
+            None => Ok(ReceivedParameters { settings, text: self.parts.text, extension }),
+        }
     }
 }
 
@@ -145,7 +149,7 @@ struct Wire<'n> {
 }
 
 impl Wire<'_> {
-    fn settings(mut self) -> Result<TestSettings, DocumentError> {
+    fn settings(&mut self) -> TestSettings {
         let protocol = match (self.flag("sctp"), self.flag("udp")) {
             (true, _) => Protocol::Sctp,
             (false, true) => Protocol::Udp,
@@ -155,7 +159,7 @@ impl Wire<'_> {
         for key in ["gso_dg_size", "gso_bf_size", "gro_bf_size"] {
             self.not_negative_32(key);
         }
-        let settings = TestSettings {
+        TestSettings {
             protocol,
             direction: self.direction(),
             parallel: self
@@ -191,8 +195,7 @@ impl Wire<'_> {
                 gso: self.not_negative_32("gso").is_some_and(|gso| gso != 0),
                 gro: self.in_range("gro", 0, 1_u8, number::RECV_PARAMS).is_some_and(|gro| gro != 0),
             },
-        };
-        self.error.map_or(Ok(settings), Err)
+        }
     }
 
     /// A stock server that finds both flags takes the bidirectional one.

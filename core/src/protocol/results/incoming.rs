@@ -64,20 +64,17 @@ impl<const N: usize> ResultsReader<N> {
     pub fn finish(self) -> Result<ReceivedResults<N>, DocumentError> {
         self.filter.check_complete()?;
         let numbers: &Numbers = &self.parts.numbers;
+        numbers.require(&REQUIRED)?;
         let cpu = CpuUse {
-            total_micropercent: count(numbers, "cpu_util_total")?,
-            user_micropercent: count(numbers, "cpu_util_user")?,
-            system_micropercent: count(numbers, "cpu_util_system")?,
+            total_micropercent: count(numbers, "cpu_util_total"),
+            user_micropercent: count(numbers, "cpu_util_user"),
+            system_micropercent: count(numbers, "cpu_util_system"),
         };
-        let has = required(numbers, "sender_has_retransmits")?;
-        if !numbers.flag("streams") {
-            return Err(DocumentError::Missing { key: "streams" });
-        }
         let concurrent_tests = numbers.number("concurrent_tests");
         let congestion = core::str::from_utf8(&self.parts.congestion).ok();
         Ok(ReceivedResults {
             cpu,
-            sender_has_retransmits: (has >= 0).then_some(has != 0),
+            sender_has_retransmits: quantity(numbers, "sender_has_retransmits").map(|has| has != 0),
             congestion: congestion
                 .filter(|name| !name.is_empty())
                 .and_then(|name| name.try_into().ok()),
@@ -203,16 +200,18 @@ impl<const N: usize> Taker for PartsTaker<'_, N> {
     }
 
     fn handle_element(&mut self, array: &'static str) -> Result<(), DocumentError> {
+        let Parts { stream: numbers, streams, detail, .. } = &mut *self.parts;
         if array == DETAILS {
-            let object = core::mem::replace(&mut self.parts.detail, Object::new());
-            let (number, detail) = object.finish()?;
-            (self.details)(number, detail);
+            let (number, told) = detail.finish()?;
+            (self.details)(number, told);
+            *detail = Object::new();
             return Ok(());
         }
-        let numbers: &mut Numbers = &mut self.parts.stream;
-        let stream = stream(numbers)?;
+        let numbers: &mut Numbers = numbers;
+        check_stream(numbers)?;
+        streams.push(stream(numbers)).map_err(|_| DocumentError::TooManyStreams)?;
         numbers.clear();
-        self.parts.streams.push(stream).map_err(|_| DocumentError::TooManyStreams)
+        Ok(())
     }
 }
 
@@ -251,38 +250,48 @@ const STREAM_MEMBERS: &[Member] = &[
     Member::new("end_time", Kind::Scaled(9)),
 ];
 
-fn stream(numbers: &Numbers) -> Result<ResultsStream, DocumentError> {
+/// Those that iperf3 insists on.
+const REQUIRED: [&str; 5] =
+    ["cpu_util_total", "cpu_util_user", "cpu_util_system", "sender_has_retransmits", "streams"];
+
+/// Those that iperf3 insists on for each stream.
+const STREAM_REQUIRED: [&str; 6] = ["id", "bytes", "retransmits", "jitter", "errors", "packets"];
+
+fn check_stream(numbers: &Numbers) -> Result<(), DocumentError> {
     match (numbers.number("omitted_errors"), numbers.number("omitted_packets")) {
-        (Some(_), None) => return Err(DocumentError::Missing { key: "omitted_packets" }),
-        (None, Some(_)) => return Err(DocumentError::Missing { key: "omitted_errors" }),
-        _ => {}
+        (Some(_), None) => Err(DocumentError::Missing { key: "omitted_packets" }),
+        (None, Some(_)) => Err(DocumentError::Missing { key: "omitted_errors" }),
+        _ => numbers.require(&STREAM_REQUIRED),
     }
-    let optional = |key| numbers.number(key).and_then(known);
-    Ok(ResultsStream {
-        number: stream_number(required(numbers, "id")?),
-        bytes: count(numbers, "bytes")?,
-        retransmits: known(required(numbers, "retransmits")?)
-            .filter(|&retransmits| retransmits != u64::from(u32::MAX)),
-        jitter_ns: count(numbers, "jitter")?,
-        lost: count(numbers, "errors")?,
-        omitted_lost: optional("omitted_errors"),
-        packets: count(numbers, "packets")?,
-        omitted_packets: optional("omitted_packets"),
-        out_of_order: optional("out_of_order"),
-        duplicates: optional("duplicates"),
-        too_late: optional("too_late"),
-        start_ns: optional("start_time"),
-        end_ns: optional("end_time"),
-    })
 }
 
-fn required(numbers: &Numbers, key: &'static str) -> Result<i64, DocumentError> {
-    numbers.number(key).ok_or(DocumentError::Missing { key })
+fn stream(numbers: &Numbers) -> ResultsStream {
+    ResultsStream {
+        number: stream_number(numbers.number("id").unwrap_or(0)),
+        bytes: count(numbers, "bytes"),
+        retransmits: quantity(numbers, "retransmits")
+            .filter(|&retransmits| retransmits != u64::from(u32::MAX)),
+        jitter_ns: count(numbers, "jitter"),
+        lost: count(numbers, "errors"),
+        omitted_lost: quantity(numbers, "omitted_errors"),
+        packets: count(numbers, "packets"),
+        omitted_packets: quantity(numbers, "omitted_packets"),
+        out_of_order: quantity(numbers, "out_of_order"),
+        duplicates: quantity(numbers, "duplicates"),
+        too_late: quantity(numbers, "too_late"),
+        start_ns: quantity(numbers, "start_time"),
+        end_ns: quantity(numbers, "end_time"),
+    }
 }
 
 /// A value that has no way to be unknown.
-fn count(numbers: &Numbers, key: &'static str) -> Result<u64, DocumentError> {
-    required(numbers, key).map(|value| known(value).unwrap_or(0))
+fn count(numbers: &Numbers, key: &str) -> u64 {
+    quantity(numbers, key).unwrap_or(0)
+}
+
+/// A value that is there and known.
+fn quantity(numbers: &Numbers, key: &str) -> Option<u64> {
+    numbers.number(key).and_then(known)
 }
 
 /// A number that no stream can have stays one: zero, or the largest.
