@@ -43,10 +43,11 @@ pub(crate) enum Kind {
     RawText,
     /// An object whose spelling is handed on as it is.
     RawObject,
-    /// An object with members of its own.
-    Object(&'static [Member]),
+    /// An object with members of its own. They are behind one more reference because a thin one keeps all
+    /// members of all tables small.
+    Object(&'static &'static [Member]),
     /// An array of objects with members of their own. The array itself is a flag.
-    Elements(&'static [Member]),
+    Elements(&'static &'static [Member]),
 }
 
 /// Longer keys are unknown.

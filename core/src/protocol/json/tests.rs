@@ -20,9 +20,9 @@ const TABLE: &[Member] = &[
     Member::new("nonzero", Kind::NonZeroFlag),
     Member::new("text", Kind::Text),
     Member::new("raw", Kind::RawText),
-    Member::new("object", Kind::Object(INNER)),
-    Member::new("array", Kind::Elements(INNER)),
-    Member::new("numbers", Kind::Elements(HANDED_ON)),
+    Member::new("object", Kind::Object(&INNER)),
+    Member::new("array", Kind::Elements(&INNER)),
+    Member::new("numbers", Kind::Elements(&HANDED_ON)),
 ];
 
 /// Everything that comes out, in the order in which it does: numbers and flags by their keys, texts in

@@ -139,7 +139,7 @@ const MEMBERS: &[Member] = &[
     Member::new("congestion_used", Kind::Text),
     Member::new("authtoken", Kind::Text),
     Member::new("client_version", Kind::Text),
-    Member::new("linerate", Kind::Object(extension::MEMBERS)),
+    Member::new("linerate", Kind::Object(&extension::MEMBERS)),
 ];
 
 /// The parameters as they came, of which the first that cannot be is remembered.

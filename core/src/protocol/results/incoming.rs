@@ -223,10 +223,10 @@ const MEMBERS: &[Member] = &[
     Member::new("congestion_used", Kind::Text),
     Member::new("server_output_text", Kind::RawText),
     Member::new("server_output_json", Kind::RawObject),
-    Member::new("streams", Kind::Elements(STREAM_MEMBERS)),
+    Member::new("streams", Kind::Elements(&STREAM_MEMBERS)),
     Member::new("concurrent_tests", Kind::Int32),
     Member::new("jitter_of_batches", Kind::Flag),
-    Member::new(DETAILS, Kind::Elements(detail::MEMBERS)),
+    Member::new(DETAILS, Kind::Elements(&detail::MEMBERS)),
 ];
 
 /// Those that are iperf3's.
