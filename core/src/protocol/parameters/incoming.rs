@@ -44,18 +44,23 @@ impl<const T: usize> ParametersReader<T> {
         Self { filter: Filter::new(MEMBERS, WrongType::Refused), parts }
     }
 
-    /// What the client asked for, once the document has ended.
+    /// What the client asked for, once the document has ended. It leaves the reader, which is too large to be
+    /// moved.
     ///
     /// # Errors
     /// [`DocumentError::OutOfRange`] with iperf3's number for the first value that cannot be.
-    pub fn finish(self) -> Result<ReceivedParameters<T>, DocumentError> {
+    pub fn finish(&mut self) -> Result<ReceivedParameters<T>, DocumentError> {
         self.filter.check_complete()?;
         let mut wire = Wire { numbers: &self.parts.numbers, error: None };
         let settings = wire.settings();
         let extension = self.parts.offer.offer();
         match wire.error {
             Some(error) => Err(error),
-            None => Ok(ReceivedParameters { settings, text: self.parts.text, extension }),
+            None => Ok(ReceivedParameters {
+                settings,
+                text: core::mem::take(&mut self.parts.text),
+                extension,
+            }),
         }
     }
 }

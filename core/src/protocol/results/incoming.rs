@@ -57,11 +57,12 @@ impl<const N: usize> ResultsReader<N> {
         Self { filter: Filter::new(members, WrongType::Absent), parts }
     }
 
-    /// What the other end measured, once the document has ended.
+    /// What the other end measured, once the document has ended. It leaves the reader, which is too large to be
+    /// moved.
     ///
     /// # Errors
     /// [`DocumentError::Missing`] when a key that iperf3 insists on is not there, or is no number.
-    pub fn finish(self) -> Result<ReceivedResults<N>, DocumentError> {
+    pub fn finish(&mut self) -> Result<ReceivedResults<N>, DocumentError> {
         self.filter.check_complete()?;
         let numbers: &Numbers = &self.parts.numbers;
         numbers.require(&REQUIRED)?;
@@ -80,7 +81,7 @@ impl<const N: usize> ResultsReader<N> {
                 .and_then(|name| name.try_into().ok()),
             concurrent_tests: concurrent_tests.and_then(|count| u32::try_from(count).ok()),
             jitter_of_batches: numbers.flag("jitter_of_batches"),
-            streams: self.parts.streams,
+            streams: core::mem::take(&mut self.parts.streams),
         })
     }
 }
