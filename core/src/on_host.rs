@@ -30,6 +30,11 @@ impl<T> OnHost<T> {
     pub(crate) fn set(&mut self, value: T) {
         self.value = Some(value);
     }
+
+    /// The value, which is made where it is not there yet.
+    pub(crate) fn get_or_make(&mut self, make: impl FnOnce() -> T) -> Option<&mut T> {
+        Some(self.value.get_or_insert_with(make))
+    }
 }
 
 #[cfg(not(feature = "host"))]
@@ -49,6 +54,10 @@ impl<T> OnHost<T> {
     }
 
     pub(crate) fn set(&mut self, _: T) {}
+
+    pub(crate) fn get_or_make(&mut self, _: impl FnOnce() -> T) -> Option<&mut T> {
+        None
+    }
 }
 
 impl<T: Copy> OnHost<T> {

@@ -2,6 +2,7 @@
 
 use super::ResultsStream;
 use super::detail::{self, Object};
+use crate::on_host::OnHost;
 use crate::protocol::frame::Document;
 use crate::protocol::json::{
     DocumentError, Filter, Kind, Member, Numbers, Taker, TextPart, WrongType, places,
@@ -52,7 +53,7 @@ impl<const N: usize> ResultsReader<N> {
             congestion: heapless::Vec::new(),
             congestion_fits: true,
             streams: heapless::Vec::new(),
-            detail: Object::new(),
+            detail: OnHost::NONE,
         };
         Self { filter: Filter::new(members, WrongType::Absent), parts }
     }
@@ -167,7 +168,7 @@ struct Parts<const N: usize> {
     congestion_fits: bool,
     streams: heapless::Vec<ResultsStream, N>,
     /// The details that are being read.
-    detail: Object,
+    detail: OnHost<Object>,
 }
 
 /// Takes what comes for the parts, and hands on what is no part.
@@ -194,7 +195,12 @@ impl<const N: usize> Taker for PartsTaker<'_, N> {
         let Parts { numbers, stream, detail, .. } = &mut *self.parts;
         let numbers: &mut Numbers = match object {
             "" => numbers,
-            DETAILS => return detail.handle_number(detail::MEMBERS[place].key, value),
+            DETAILS => {
+                if let Some(detail) = detail.get_or_make(Object::new) {
+                    detail.handle_number(detail::MEMBERS[place].key, value);
+                }
+                return;
+            }
             _ => stream,
         };
         numbers.put(place, value);
@@ -203,9 +209,11 @@ impl<const N: usize> Taker for PartsTaker<'_, N> {
     fn handle_element(&mut self, array: &'static str) -> Result<(), DocumentError> {
         let Parts { stream: numbers, streams, detail, .. } = &mut *self.parts;
         if array == DETAILS {
-            let (number, told) = detail.finish()?;
-            (self.details)(number, told);
-            *detail = Object::new();
+            if let Some(detail) = detail.get_or_make(Object::new) {
+                let (number, told) = detail.finish()?;
+                (self.details)(number, told);
+                *detail = Object::new();
+            }
             return Ok(());
         }
         let numbers: &mut Numbers = numbers;
