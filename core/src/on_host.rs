@@ -27,8 +27,9 @@ impl<T> OnHost<T> {
         self.value.as_mut()
     }
 
-    pub(crate) fn set(&mut self, value: T) {
-        self.value = Some(value);
+    /// Puts there what is made.
+    pub(crate) fn set(&mut self, make: impl FnOnce() -> T) {
+        self.value = Some(make());
     }
 
     /// The value, which is made where it is not there yet.
@@ -53,7 +54,7 @@ impl<T> OnHost<T> {
         None
     }
 
-    pub(crate) fn set(&mut self, _: T) {}
+    pub(crate) fn set(&mut self, _: impl FnOnce() -> T) {}
 
     pub(crate) fn get_or_make(&mut self, _: impl FnOnce() -> T) -> Option<&mut T> {
         None
