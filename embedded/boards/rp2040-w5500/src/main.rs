@@ -17,11 +17,12 @@
 #![no_std]
 #![no_main]
 
+use board_log::Log;
 use defmt::{info, unwrap};
 use defmt_rtt as _;
 use embassy_executor::Spawner;
-use embassy_net::tcp::TcpSocket;
-use embassy_net::{Stack, StackResources};
+use embassy_net::StackResources;
+use embassy_net::udp::PacketMetadata;
 use embassy_net_wiznet::State;
 use embassy_net_wiznet::chip::W5500;
 use embassy_rp::clocks::RoscRng;
@@ -31,8 +32,10 @@ use embassy_rp::spi::{self, Spi};
 use embassy_rp::{bind_interrupts, dma};
 use embassy_time::Delay;
 use embedded_hal_bus::spi::ExclusiveDevice;
+use linerate_embedded::embassy::Server;
+use linerate_embedded::{Config, ServerStorage};
 use panic_probe as _;
-use static_cell::StaticCell;
+use static_cell::{ConstStaticCell, StaticCell};
 
 bind_interrupts!(struct Irqs {
     DMA_IRQ_0 => dma::InterruptHandler<DMA_CH0>, dma::InterruptHandler<DMA_CH1>;
@@ -40,6 +43,11 @@ bind_interrupts!(struct Irqs {
 
 /// Of the range that everyone may use; a second board in the same network needs another.
 const MAC: [u8; 6] = [0x02, 0x00, 0x00, 0x00, 0x52, 0x01];
+
+/// One each way, for `--bidir`.
+const STREAMS: usize = 2;
+/// The server's, and one for DHCP.
+const SOCKETS: usize = Server::<STREAMS>::SOCKETS + 1;
 
 #[embassy_executor::main]
 async fn main(spawner: Spawner) -> ! {
@@ -59,28 +67,21 @@ async fn main(spawner: Spawner) -> ! {
     let (device, runner) = unwrap!(made.ok(), "no W5500 answers; check the wiring");
     spawner.spawn(unwrap!(w5500(runner)));
 
-    static SOCKETS: StaticCell<StackResources<8>> = StaticCell::new();
-    let sockets = SOCKETS.init_with(StackResources::new);
+    static RESOURCES: StaticCell<StackResources<SOCKETS>> = StaticCell::new();
+    let resources = RESOURCES.init_with(StackResources::new);
     let config = embassy_net::Config::dhcpv4(Default::default());
-    let (stack, runner) = embassy_net::new(device, config, sockets, RoscRng.next_u64());
+    let (stack, runner) = embassy_net::new(device, config, resources, RoscRng.next_u64());
     spawner.spawn(unwrap!(network(runner)));
 
     stack.wait_config_up().await;
     info!("address: {}", stack.config_v4().map(|config| config.address));
-    discard(stack).await
-}
 
-async fn discard(stack: Stack<'static>) -> ! {
-    static RX: StaticCell<[u8; 8192]> = StaticCell::new();
-    static TX: StaticCell<[u8; 8192]> = StaticCell::new();
-    let mut socket = TcpSocket::new(stack, RX.init([0; _]), TX.init([0; _]));
-    loop {
-        if socket.accept(9).await.is_ok() {
-            while socket.read_with(|bytes| (bytes.len(), bytes.len())).await.is_ok_and(|n| n > 0) {}
-        }
-        socket.abort();
-        socket.flush().await.ok();
-    }
+    static STORAGE: ConstStaticCell<ServerStorage<STREAMS, 512, 8192, 8192>> =
+        ConstStaticCell::new(ServerStorage::new());
+    static METADATA: ConstStaticCell<[[PacketMetadata; 16]; 2]> =
+        ConstStaticCell::new([[PacketMetadata::EMPTY; 16]; 2]);
+    let buffers = STORAGE.take().buffers(METADATA.take());
+    Server::new(Config::default(), stack, buffers).run(&mut Log).await
 }
 
 /// Moves frames between the W5500 and the stack.

@@ -9,22 +9,30 @@
 #![no_std]
 #![no_main]
 
+use board_log::Log;
 use defmt::{info, unwrap};
 use defmt_rtt as _;
 use embassy_executor::Spawner;
-use embassy_net::tcp::TcpSocket;
-use embassy_net::{Stack, StackResources};
+use embassy_net::StackResources;
+use embassy_net::udp::PacketMetadata;
 use embassy_stm32::eth::{self, Ethernet, GenericPhy, PacketQueue, Sma};
 use embassy_stm32::peripherals::{ETH, ETH_SMA, RNG};
 use embassy_stm32::rng::{self, Rng};
 use embassy_stm32::{bind_interrupts, rcc, uid};
+use linerate_embedded::embassy::Server;
+use linerate_embedded::{Config, ServerStorage};
 use panic_probe as _;
-use static_cell::StaticCell;
+use static_cell::{ConstStaticCell, StaticCell};
 
 bind_interrupts!(struct Irqs {
     ETH => eth::InterruptHandler;
     RNG => rng::InterruptHandler<RNG>;
 });
+
+/// One each way, for `--bidir`.
+const STREAMS: usize = 2;
+/// The server's, and one for DHCP.
+const SOCKETS: usize = Server::<STREAMS>::SOCKETS + 1;
 
 #[embassy_executor::main]
 async fn main(spawner: Spawner) -> ! {
@@ -50,28 +58,21 @@ async fn main(spawner: Spawner) -> ! {
         p.PC1, // management clock
     );
 
-    static SOCKETS: StaticCell<StackResources<8>> = StaticCell::new();
-    let sockets = SOCKETS.init_with(StackResources::new);
+    static RESOURCES: StaticCell<StackResources<SOCKETS>> = StaticCell::new();
+    let resources = RESOURCES.init_with(StackResources::new);
     let config = embassy_net::Config::dhcpv4(Default::default());
-    let (stack, runner) = embassy_net::new(device, config, sockets, u64::from_le_bytes(seed));
+    let (stack, runner) = embassy_net::new(device, config, resources, u64::from_le_bytes(seed));
     spawner.spawn(unwrap!(network(runner)));
 
     stack.wait_config_up().await;
     info!("address: {}", stack.config_v4().map(|config| config.address));
-    discard(stack).await
-}
 
-async fn discard(stack: Stack<'static>) -> ! {
-    static RX: StaticCell<[u8; 8192]> = StaticCell::new();
-    static TX: StaticCell<[u8; 8192]> = StaticCell::new();
-    let mut socket = TcpSocket::new(stack, RX.init([0; _]), TX.init([0; _]));
-    loop {
-        if socket.accept(9).await.is_ok() {
-            while socket.read_with(|bytes| (bytes.len(), bytes.len())).await.is_ok_and(|n| n > 0) {}
-        }
-        socket.abort();
-        socket.flush().await.ok();
-    }
+    static STORAGE: ConstStaticCell<ServerStorage<STREAMS, 512, 32768, 32768>> =
+        ConstStaticCell::new(ServerStorage::new());
+    static METADATA: ConstStaticCell<[[PacketMetadata; 32]; 2]> =
+        ConstStaticCell::new([[PacketMetadata::EMPTY; 32]; 2]);
+    let buffers = STORAGE.take().buffers(METADATA.take());
+    Server::new(Config::default(), stack, buffers).run(&mut Log).await
 }
 
 /// Runs the stack and the Ethernet peripheral under it.
