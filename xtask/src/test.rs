@@ -25,9 +25,9 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     steps.command("documentation", &mut documentation())?;
     steps.command("linerate command", &mut cargo(&BUILD_COMMAND))?;
     steps.command("unit, property, virtual-time and interop tests", &mut tests(long))?;
-    let toolchain = Toolchain::find().ok_or("no toolchain for the no_std build after set-up")?;
-    let (name, mut build) = no_std::build(toolchain);
-    steps.command(&name, &mut build)?;
+    let toolchain = Toolchain::find().ok_or("no toolchain for the no_std check after set-up")?;
+    let (name, mut check) = no_std::check(toolchain);
+    steps.command(&name, &mut check)?;
     boards::steps(&mut steps)?;
     windows::steps(&mut steps, Profile::Debug)?;
     if long {
