@@ -408,12 +408,12 @@ impl<const N: usize> Client<'_, N> {
     }
 
     fn on_results(&mut self, shared: &mut Shared<N>, now: Instant) -> Result<(), DocumentError> {
-        let reading = core::mem::replace(&mut self.reading, Reading::Code);
-        if let Reading::Results(_, document) = reading {
-            match shared.accounts.apply_remote(&document.finish()?) {
-                Ok(()) => shared.await_step(now),
-                Err(number) => self.fail(shared, PeerError::UnknownStream { number }.into()),
-            }
+        let Reading::Results(_, document) = &mut self.reading else { return Ok(()) };
+        let results = document.finish()?;
+        self.reading = Reading::Code;
+        match shared.accounts.apply_remote(&results) {
+            Ok(()) => shared.await_step(now),
+            Err(number) => self.fail(shared, PeerError::UnknownStream { number }.into()),
         }
         Ok(())
     }
