@@ -9,14 +9,9 @@ use std::process::Command;
 
 use crate::workspace::{cargo, output_of, target};
 
-/// The classes of machines that the engine is for: Cortex-M0, M3 and M4, and the smallest RISC-V. The
-/// first and the last cannot compare and swap.
-pub(crate) const TARGETS: [&str; 4] = [
-    "thumbv6m-none-eabi",
-    "thumbv7m-none-eabi",
-    "thumbv7em-none-eabi",
-    "riscv32imc-unknown-none-elf",
-];
+/// The smallest RISC-V, which cannot compare and swap. Programs for Cortex-M0, M3 and M7 are linked
+/// ([`boards`](crate::boards), the firmware), which is more than a check.
+pub(crate) const TARGET: &str = "riscv32imc-unknown-none-elf";
 
 /// How code for another target can be made here.
 #[derive(Clone, Copy)]
@@ -28,19 +23,15 @@ pub(crate) enum Toolchain {
 }
 
 impl Toolchain {
-    /// The better way to all [`TARGETS`] that is open here.
+    /// The better way to [`TARGET`] that is open here.
     pub(crate) fn find() -> Option<Self> {
-        Self::find_for_all(&TARGETS)
+        Self::find_for(TARGET)
     }
 
     /// The better way to `target` that is open here.
     pub(crate) fn find_for(target: &str) -> Option<Self> {
-        Self::find_for_all(&[target])
-    }
-
-    fn find_for_all(targets: &[&str]) -> Option<Self> {
         let installed = output_of("rustup", &["target", "list", "--installed"]);
-        if targets.iter().all(|target| installed.lines().any(|line| line == *target)) {
+        if installed.lines().any(|line| line == target) {
             return Some(Self::Installed);
         }
         let complete = Path::new(RUSTC).exists() && Path::new(LIBRARY_SOURCE).exists();
@@ -77,8 +68,7 @@ impl Toolchain {
 pub(crate) fn check(toolchain: Toolchain) -> (String, Command) {
     let mut command = cargo(&["check", "--locked", "--all-features"]);
     command.args(["--package", "linerate-core", "--package", "linerate-embedded"]);
-    command.args(TARGETS.iter().flat_map(|target| ["--target", target]));
-    command.arg("--target-dir").arg(target().join("no-std"));
+    command.args(["--target", TARGET, "--target-dir"]).arg(target().join("no-std"));
     toolchain.prepare(&mut command, "core");
     (format!("no_std check, {}", toolchain.name()), command)
 }
