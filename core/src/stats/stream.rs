@@ -3,6 +3,7 @@
 
 use super::known::{RoleRow, WholeRow};
 use super::{Sample, Tally, TcpStats};
+use crate::on_host::OnHost;
 use crate::protocol::results::ResultsStream;
 use crate::report::{
     Datagrams, SideSummary, Span, StreamDetail, StreamInterval, StreamSummary, TcpSummary,
@@ -32,17 +33,17 @@ pub struct StreamAccount {
     /// At the end of the last interval.
     last: Tally,
     /// The kernel's view at that moment.
-    tcp: Option<TcpStats>,
+    tcp: OnHost<TcpStats>,
     /// The last one within the omitted start.
     omitted: Mark,
     /// The flow itself said where that was.
     omit_is_exact: bool,
-    extremes: TcpExtremes,
+    extremes: OnHost<TcpExtremes>,
     remote: Option<SideSummary>,
     /// What this end knows beyond its totals.
-    known: RoleRow,
+    known: OnHost<RoleRow>,
     /// What the peer told of that.
-    told: RoleRow,
+    told: OnHost<RoleRow>,
 }
 
 impl StreamAccount {
@@ -53,13 +54,13 @@ impl StreamAccount {
             state: StreamState::Flowing,
             previous: Mark::default(),
             last: Tally::default(),
-            tcp: None,
+            tcp: OnHost::NONE,
             omitted: Mark::default(),
             omit_is_exact: false,
-            extremes: TcpExtremes::default(),
+            extremes: OnHost::NONE,
             remote: None,
-            known: RoleRow::new(),
-            told: RoleRow::new(),
+            known: OnHost::NONE,
+            told: OnHost::NONE,
         }
     }
 
@@ -96,15 +97,17 @@ impl StreamAccount {
             self.omitted.tally = omitted;
             self.last = omitted;
         }
-        self.previous = Mark::new(self.last, self.tcp);
-        (self.last, self.tcp) = (sample.tally, sample.tcp);
+        self.previous = Mark::new(self.last, self.tcp.get());
+        (self.last, self.tcp) = (sample.tally, OnHost::new(sample.tcp));
         if let Some(tcp) = &sample.tcp {
-            self.extremes.record(tcp);
+            let mut extremes = self.extremes.get().unwrap_or_default();
+            extremes.record(tcp);
+            self.extremes.set(|| extremes);
         }
     }
 
     pub(super) fn restart_extremes(&mut self) {
-        self.extremes = TcpExtremes::default();
+        self.extremes = OnHost::NONE;
     }
 
     /// Bytes since the omitted start, up to `tally`.
@@ -138,7 +141,10 @@ impl StreamAccount {
                 retransmits: self.retransmits(),
             },
             remote: self.remote,
-            tcp: self.sender_tcp().and_then(|tcp| self.extremes.summary(tcp)),
+            tcp: self
+                .sender_tcp()
+                .zip(self.extremes.as_ref())
+                .and_then(|(tcp, all)| all.summary(tcp)),
         }
     }
 
@@ -193,22 +199,25 @@ impl StreamAccount {
 
     /// What this end knows beyond its totals.
     pub(super) fn detail(&self) -> StreamDetail {
-        WholeRow::from_role(self.role, &self.known).detail()
+        let known = self.known.as_ref().map(|known| WholeRow::from_role(self.role, known).detail());
+        known.unwrap_or_default()
     }
 
     /// What the peer knows beyond its totals, if it told anything of the sort.
     pub(super) fn remote_detail(&self) -> Option<StreamDetail> {
-        let told = WholeRow::from_role(self.role.opposite(), &self.told);
-        (!self.told.is_empty()).then(|| told.detail())
+        let told = self.told.as_ref().filter(|told| !told.is_empty())?;
+        Some(WholeRow::from_role(self.role.opposite(), told).detail())
     }
 
     pub(super) fn set_detail(&mut self, detail: &StreamDetail) {
-        self.known = WholeRow::of(detail).of_role(self.role);
+        let role = self.role;
+        self.known.set(|| WholeRow::of(detail).of_role(role));
     }
 
     /// Takes what the peer knows beyond its line; what only this end can know is left out.
     pub(super) fn apply_remote_detail(&mut self, peer: &StreamDetail) {
-        self.told = WholeRow::of(peer).of_role(self.role.opposite());
+        let role = self.role.opposite();
+        self.told.set(|| WholeRow::of(peer).of_role(role));
     }
 
     fn retransmits(&self) -> Option<u64> {
@@ -217,7 +226,7 @@ impl StreamAccount {
     }
 
     fn retransmits_since(&self, mark: &Mark) -> Option<u64> {
-        Some(self.tcp?.retransmits?.saturating_sub(mark.retransmits.unwrap_or(0)))
+        Some(self.tcp.get()?.retransmits?.saturating_sub(mark.retransmits.unwrap_or(0)))
     }
 
     fn sender_tcp(&self) -> Option<&TcpStats> {

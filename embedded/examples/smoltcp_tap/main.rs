@@ -22,12 +22,11 @@ use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use linerate_embedded::engine::protocol::cookie::Cookie;
-use linerate_embedded::engine::protocol::parameters::ClientText;
 use linerate_embedded::engine::report::{SideSummary, StreamSummary};
-use linerate_embedded::engine::session::{ClientConfig, Deadlines, Ending, Event};
+use linerate_embedded::engine::session::{ClientConfig, Ending, Event};
 use linerate_embedded::smoltcp::{Client, Server};
 use linerate_embedded::{
-    ClientStorage, Config, NotReached, Observer, Progress, ServerStorage, TurnedAway, engine,
+    ClientStorage, Config, NotReached, Observer, Progress, ServerStorage, TurnedAway,
 };
 use smoltcp::iface::{Interface, PollIngressSingleResult, SocketSet};
 use smoltcp::phy::{Medium, TunTapInterface, wait};
@@ -82,15 +81,7 @@ fn run(options: &Options) -> ExitCode {
             let mut metadata = [[[PacketMetadata::EMPTY; 64]; 2]; STREAMS];
             let buffers = storage.buffers(&mut metadata);
             let mut client = Client::<STREAMS>::new(MTU, &mut sockets, buffers);
-            let config = ClientConfig {
-                settings: *settings,
-                packet_rate: None,
-                text: ClientText::default(),
-                client_version: engine::IPERF3_EQUIVALENT,
-                interval: None,
-                offer: None,
-                deadlines: Deadlines::default(),
-            };
+            let config = ClientConfig::new(*settings);
             let (now, cookie) = (Instant::now(), Cookie::from_random(random_bytes()));
             let begun = client.start(now, &mut interface, &mut sockets, *server, config, cookie);
             if let Err(why) = begun {

@@ -7,12 +7,12 @@ use ::smoltcp::socket::{tcp, udp};
 use ::smoltcp::time::Instant;
 use ::smoltcp::wire::IpEndpoint;
 use linerate_embedded::engine::protocol::cookie::Cookie;
-use linerate_embedded::engine::session::Phase;
+use linerate_embedded::engine::session::{ClientConfig, Phase};
 use linerate_embedded::engine::test::TestSettings;
 use linerate_embedded::smoltcp;
 use linerate_embedded::{ClientStorage, NotBegun};
 
-use super::pair::{MTU, Peer, STREAMS, client_config};
+use super::pair::{MTU, Peer, STREAMS};
 use super::told::ClientTold;
 use super::world::Net;
 
@@ -36,7 +36,7 @@ impl Client {
         let mut client = smoltcp::Client::new(MTU, &mut net.sockets, buffers);
         let all = net.sockets.iter().map(|(handle, _)| handle);
         let sockets = all.filter(|handle| !earlier.contains(handle)).collect();
-        let config = client_config(settings);
+        let config = ClientConfig::new(settings);
         let cookie = Cookie::from_random([net.port() as u8; 36]);
         let Net { interface, sockets: set, .. } = net;
         client.start(now, interface, set, server, config, cookie)?;

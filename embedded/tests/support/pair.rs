@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 
 use linerate_embedded::NotBegun;
-use linerate_embedded::engine::protocol::parameters::ClientText;
-use linerate_embedded::engine::session::{ClientConfig, Deadlines, Ending, Phase};
+use linerate_embedded::engine::session::{Ending, Phase};
 use linerate_embedded::engine::test::TestSettings;
 
 use super::loss::Loss;
@@ -105,18 +104,6 @@ pub(crate) enum Break {
     Forget,
     /// The cable is cut.
     Cut,
-}
-
-pub(crate) fn client_config(settings: TestSettings) -> ClientConfig<'static> {
-    ClientConfig {
-        settings,
-        packet_rate: None,
-        text: ClientText::default(),
-        client_version: linerate_embedded::engine::IPERF3_EQUIVALENT,
-        interval: None,
-        offer: None,
-        deadlines: Deadlines::default(),
-    }
 }
 
 pub(crate) const STREAMS: usize = 2;

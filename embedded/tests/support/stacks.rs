@@ -16,13 +16,13 @@ use embassy_net_driver_channel::driver::{HardwareAddress, LinkState};
 use embassy_net_driver_channel::{Runner, State};
 use linerate_embedded::embassy;
 use linerate_embedded::engine::protocol::cookie::Cookie;
-use linerate_embedded::engine::session::Phase;
+use linerate_embedded::engine::session::{ClientConfig, Phase};
 use linerate_embedded::engine::test::TestSettings;
 use linerate_embedded::{ClientStorage, NotBegun, ServerStorage};
 
 use super::clock;
 use super::loss::{Loss, Lottery};
-use super::pair::{Break, MTU, Pair, Peer, STREAMS, client_config};
+use super::pair::{Break, MTU, Pair, Peer, STREAMS};
 use super::random_peer::{Anarchy, OTHER_PORT};
 use super::tasks::{Bell, Tasks};
 use super::told::{ClientTold, ServerTold};
@@ -110,7 +110,7 @@ impl Pair for World {
         let mut client = embassy::Client::new(MTU, self.stack, storage.buffers(metadata));
         self.clients = self.clients.wrapping_add(1);
         let cookie = Cookie::from_random([self.clients; 36]);
-        client.start(server, client_config(settings), cookie)?;
+        client.start(server, ClientConfig::new(settings), cookie)?;
         let client = Rc::new(RefCell::new(Some(client)));
         let told = Rc::new(RefCell::new(ClientTold::default()));
         let bell = self.tasks.spawn(run(Rc::clone(&client), Rc::clone(&told)));
