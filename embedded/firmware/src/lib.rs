@@ -7,14 +7,17 @@
 //! | [`lan9118`] | the driver, as smoltcp and embassy-net want it |
 //! | [`clock`] | microseconds since the start, and one alarm |
 //! | [`power`] | sleep until something happens, and how long was slept |
+//! | [`smoltcp`], [`embassy`] | the loop of a board with either stack |
 //! | [`executor`] | embassy's executor on that sleep, and its clock |
-//! | [`smoltcp`] | the loop of a board with smoltcp |
 //! | [`stack`] | how deep the stack ever was |
 //! | [`network`] | the addresses of all images |
 //! | [`log`] | what servers tell, in the words that the tests read |
+//! | [`bare`] | what the loops without a server are asked for |
 #![no_std]
 
+pub mod bare;
 pub mod clock;
+pub mod embassy;
 pub mod executor;
 pub mod lan9118;
 pub mod log;

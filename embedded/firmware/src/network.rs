@@ -19,3 +19,11 @@ pub const PORT: u16 = 5201;
 pub const MTU_BYTES: usize = 1500;
 /// The longest frame: such a packet and the header of Ethernet.
 pub const FRAME_BYTES: usize = MTU_BYTES + 14;
+
+/// Bytes of the buffers of TCP streams, each way. A window that is larger than what the controller
+/// holds loses frames.
+pub const TCP_BUFFER_BYTES: usize = 8192;
+/// Bytes of the buffers for datagrams, each way.
+pub const UDP_BUFFER_BYTES: usize = 4096;
+/// Datagrams that are in them at most.
+pub const DATAGRAMS: usize = 8;

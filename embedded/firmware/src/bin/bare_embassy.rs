@@ -1,0 +1,116 @@
+//! embassy-net with nothing on it but tasks that discard and send: what servers are compared with.
+#![no_std]
+#![no_main]
+
+use cortex_m_rt::entry;
+use embassy_net::tcp::{Error, TcpSocket};
+use embassy_net::udp::{PacketMetadata, UdpSocket};
+use embassy_net::{Stack, StackResources};
+use linerate_firmware::bare::{self, Command, DATAGRAM_BYTES};
+use linerate_firmware::network::{DATAGRAMS, PORT, TCP_BUFFER_BYTES, UDP_BUFFER_BYTES};
+use static_cell::{ConstStaticCell, StaticCell};
+
+#[entry]
+fn main() -> ! {
+    static RESOURCES: StaticCell<StackResources<2>> = StaticCell::new();
+    linerate_firmware::embassy::run(&RESOURCES, |spawner, stack| {
+        spawner.spawn(connections(stack).expect("the first of its kind"));
+        spawner.spawn(datagrams(stack).expect("the first of its kind"));
+    })
+}
+
+#[embassy_executor::task]
+async fn connections(stack: Stack<'static>) {
+    static BUFFERS: ConstStaticCell<[[u8; TCP_BUFFER_BYTES]; 2]> =
+        ConstStaticCell::new([[0; TCP_BUFFER_BYTES]; 2]);
+    let [receive, transmit] = BUFFERS.take();
+    let mut socket = TcpSocket::new(stack, receive, transmit);
+    socket.set_nagle_enabled(false);
+    loop {
+        if socket.accept(PORT).await.is_ok() {
+            // Whoever breaks the connection is told nothing.
+            let _ = serve(&mut socket).await;
+        }
+        socket.close();
+        // Until the other end has closed, too.
+        let _ = socket.flush().await;
+        socket.abort();
+        let _ = socket.flush().await;
+    }
+}
+
+async fn serve(socket: &mut TcpSocket<'_>) -> Result<(), Error> {
+    let mut command = [0; Command::BYTES];
+    let mut come = 0;
+    while come < command.len() {
+        match socket.read(&mut command[come..]).await? {
+            0 => return Ok(()),
+            bytes => come += bytes,
+        }
+    }
+    match Command::read(&command) {
+        Some(Command::Discard) => {
+            let mut bytes = 0;
+            loop {
+                match socket.read_with(|bytes| (bytes.len(), bytes.len())).await? {
+                    0 => break,
+                    come => bytes += come as u64,
+                }
+            }
+            bare::told("Receiver", bytes, 0);
+        }
+        Some(Command::Send(bytes)) => {
+            let mut left = bytes as usize;
+            while left > 0 {
+                let most = left;
+                left -= socket
+                    .write_with(|buffer| {
+                        let bytes = buffer.len().min(most);
+                        (bytes, bytes)
+                    })
+                    .await?;
+            }
+            socket.flush().await?;
+            bare::told("Sender", u64::from(bytes), 0);
+        }
+        Some(Command::End) | None => {}
+    }
+    Ok(())
+}
+
+#[embassy_executor::task]
+async fn datagrams(stack: Stack<'static>) {
+    static BUFFERS: ConstStaticCell<[[u8; UDP_BUFFER_BYTES]; 2]> =
+        ConstStaticCell::new([[0; UDP_BUFFER_BYTES]; 2]);
+    static METADATA: ConstStaticCell<[[PacketMetadata; DATAGRAMS]; 2]> =
+        ConstStaticCell::new([[PacketMetadata::EMPTY; DATAGRAMS]; 2]);
+    let [receive, transmit] = BUFFERS.take();
+    let [received, transmitted] = METADATA.take();
+    let mut socket = UdpSocket::new(stack, received, receive, transmitted, transmit);
+    socket.bind(PORT).expect("the port is not zero, and the socket is fresh");
+    let (mut bytes, mut packets) = (0, 0);
+    loop {
+        let come = socket.recv_from_with(|datagram, from| {
+            (Command::read(datagram), datagram.len() as u64, from)
+        });
+        match come.await {
+            (Some(Command::Discard), come, _) => {
+                bytes += come;
+                packets += 1;
+            }
+            (Some(Command::Send(wanted)), _, from) => {
+                for _ in 0..wanted {
+                    // A peer that is not there gets nothing, and needs none.
+                    let _ = socket.send_to_with(DATAGRAM_BYTES, from, |buffer| (buffer.len(), ())).await;
+                }
+                let wanted = u64::from(wanted);
+                bare::told("Sender", wanted * DATAGRAM_BYTES as u64, wanted);
+            }
+            (Some(Command::End), ..) if packets > 0 => {
+                bare::told("Receiver", bytes, packets);
+                (bytes, packets) = (0, 0);
+            }
+            (Some(Command::End) | None, ..) => {}
+        }
+    }
+}
