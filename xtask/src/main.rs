@@ -3,6 +3,7 @@
 
 mod bench;
 mod check_targets;
+mod firmware;
 mod fuzz;
 mod lines;
 mod link;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Some((chore, options)) if chore == "size" => size::run(options),
         Some((chore, options)) if chore == "soak" => soak::run(options),
         Some((chore, options)) if chore == "link" => link::run(options),
+        Some((chore, options)) if chore == "firmware" => firmware::run(options),
         Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
         Some((chore, options)) if chore == "windows" => windows::run(options),
         _ => Err(USAGE.to_owned()),
@@ -67,5 +69,8 @@ cargo xtask link [OPTION...] -- COMMAND...
     a command across a link that delays, loses, doubles, reorders; alone, it tells its options
 cargo xtask windows [--release]
     builds linerate.exe with mingw and runs it against iperf3 under Wine
+cargo xtask firmware build | test | run IMAGE [ARGUMENT...] | bench | cost
+    builds the firmware for QEMU's Cortex-M3 board and runs it against iperf3; one image, with its log;
+    servers beside bare loops: throughput, and instructions for each byte and datagram
 cargo xtask check-targets
     compiles the command for the systems that nothing here can run";

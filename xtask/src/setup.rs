@@ -27,12 +27,15 @@ pub(crate) fn run() -> Result<(), String> {
 type IsPresent = fn() -> bool;
 
 /// Packages by their Debian names.
-const NEEDED: [(&str, IsPresent); 6] = [
+const NEEDED: [(&str, IsPresent); 8] = [
     ("iperf3", || succeeds(Command::new("iperf3").arg("--version"))),
     ("iproute2", || !cfg!(target_os = "linux") || succeeds(Command::new("ip").arg("-V"))),
     // For the driver of the fuzz targets.
     ("g++", || succeeds(Command::new("c++").arg("--version"))),
     ("rustc-web rust-web-src", || targets().all(|name| Toolchain::find_for(name).is_some())),
+    // The firmware's linker, and its board.
+    ("lld", || succeeds(Command::new("ld.lld").arg("--version"))),
+    ("qemu-system-arm", || succeeds(Command::new("qemu-system-arm").arg("--version"))),
     ("gcc-mingw-w64-x86-64", || succeeds(Command::new(LINKER).arg("--version"))),
     ("wine64 wine", || Wine::find().is_some()),
 ];

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::firmware;
 use crate::fuzz;
 use crate::no_std::{self, Toolchain};
 use crate::setup;
@@ -17,7 +18,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(9 + usize::from(long));
+    let mut steps = Steps::new(9 + firmware::STEPS + usize::from(long));
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
     steps.command("clippy", &mut clippy())?;
@@ -27,6 +28,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     let toolchain = Toolchain::find().ok_or("no toolchain for the no_std build after set-up")?;
     let (name, mut build) = no_std::build(toolchain);
     steps.command(&name, &mut build)?;
+    firmware::steps(&mut steps)?;
     windows::steps(&mut steps, Profile::Debug)?;
     if long {
         steps.step("fuzz targets", || fuzz::fuzz(&fuzz::targets()?, FUZZ_SECONDS))?;

@@ -1,0 +1,141 @@
+//! The firmware in QEMU against stock iperf3: every way of moving data, one test after the other,
+//! clients that do not end well, and what both ends counted. `cargo xtask firmware test` builds the
+//! images and runs these.
+#![cfg(target_os = "linux")]
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+use linerate_tests::board::{Board, Measured, Setup};
+use linerate_tests::case::{Case, Direction, Way};
+use linerate_tests::namespace::{Namespace, may_make_namespaces};
+use serde_json::Value;
+
+/// For an image with room for one stream.
+const ONE_STREAM: &[&str] = &[
+    "-t 1",
+    "-t 1 -R",
+    "-t 2 -O 1",
+    "-n 2M",
+    "-n 2M -R",
+    "-t 1 -b 5M",
+    "-t 1 -b 5M -R",
+    "-u -t 1 -b 5M -l 1400",
+    "-u -t 1 -b 5M -l 1400 -R",
+    "-u -n 500K -b 5M -l 1400",
+];
+
+/// For an image with room for two.
+const TWO_STREAMS: &[&str] = &[
+    "-t 1 --bidir",
+    "-t 1 -P 2",
+    "-t 1 -P 2 -R",
+    "-n 2M -P 2",
+    "-u -t 1 -b 2M -l 1400 --bidir",
+    "-u -t 1 -b 2M -l 1400 -P 2",
+    "-u -t 1 -b 2M -l 1400 -P 2 -R",
+];
+
+macro_rules! servers {
+    ($($stack:ident: $one:literal, $two:literal;)*) => { $(
+        mod $stack {
+            use super::*;
+
+            #[test]
+            #[ignore = "needs QEMU and images; `cargo xtask firmware test` runs it"]
+            fn both_ends_count_the_same_with_one_stream() {
+                let board = Board::start($one, Setup::default());
+                ONE_STREAM.iter().for_each(|line| counts_agree(&board, &Case::new(line)));
+            }
+
+            #[test]
+            #[ignore = "needs QEMU and images; `cargo xtask firmware test` runs it"]
+            fn both_ends_count_the_same_with_two_streams() {
+                let board = Board::start($two, Setup::default());
+                TWO_STREAMS.iter().for_each(|line| counts_agree(&board, &Case::new(line)));
+            }
+
+            #[test]
+            #[ignore = "needs QEMU and images; `cargo xtask firmware test` runs it"]
+            fn whatever_a_client_did_the_next_one_is_served() {
+                next_is_served(&Board::start($one, Setup::default()));
+            }
+
+            #[test]
+            #[ignore = "needs QEMU and images; `cargo xtask firmware test` runs it"]
+            fn ipv6_works_as_ipv4() {
+                if may_make_namespaces() {
+                    let namespace = Namespace::new();
+                    let board = Board::start_in(&namespace, "fd00::15", $one);
+                    for line in ["-t 1", "-t 1 -R", "-u -t 1 -b 5M -l 1400"] {
+                        counts_agree(&board, &Case::new(line));
+                    }
+                }
+            }
+        }
+    )* };
+}
+
+servers! {
+    smoltcp: "smoltcp_server", "smoltcp_server_2";
+}
+
+/// Runs a case, and holds what the board measured against what its client tells.
+fn counts_agree(board: &Board, case: &Case) {
+    let options: Vec<&str> = case.line.split_whitespace().collect();
+    let report = board.run_client(&options);
+    let measured = board.measured(case.streams as usize * case.ways().len());
+    board.wait_for_line("end of the test: Complete");
+    for (way, role) in [(Way::ToServer, "Receiver"), (Way::ToClient, "Sender")] {
+        let of_role = measured.iter().filter(|stream| stream.role == role);
+        let streams = if case.ways().contains(&way) { case.streams as usize } else { 0 };
+        let what = format!("`{}`, {role}: {measured:#?}\n{:#}", case.line, report["end"]);
+        assert_eq!(of_role.clone().count(), streams, "{what}");
+        if streams == 0 {
+            continue;
+        }
+        let is_second = case.direction == Direction::Both && way == Way::ToClient;
+        let suffix = if is_second { "_bidir_reverse" } else { "" };
+        let [sent, received] =
+            ["sum_sent", "sum_received"].map(|name| &report["end"][format!("{name}{suffix}")]);
+        let of_board = if way == Way::ToServer { received } else { sent };
+        let total = |of: fn(&Measured) -> u64| of_role.clone().map(of).sum::<u64>();
+        assert_eq!(of_board["bytes"], total(|stream| stream.bytes), "{what}");
+        let bytes = |side: &Value| side["bytes"].as_u64().expect("a number of bytes");
+        assert!(0 < bytes(received) && bytes(received) <= bytes(sent), "{what}");
+        if case.udp {
+            assert_eq!(of_board["packets"], total(|stream| stream.packets), "{what}");
+            if way == Way::ToServer {
+                assert_eq!(of_board["lost_packets"], total(|stream| stream.lost), "{what}");
+            }
+        }
+    }
+}
+
+/// Ten tests in a row, then peers that break off at every point, each with a good test after it.
+fn next_is_served(board: &Board) {
+    let is_good = || {
+        board.run_client(&["-n", "200K"]);
+        board.wait_for_line("end of the test: Complete");
+    };
+    (0..10).for_each(|_| is_good());
+    for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xFF; 5000], b"short"] {
+        let mut peer = TcpStream::connect((board.host, board.port)).expect("the board listens");
+        peer.write_all(garbage).expect("the board takes it");
+        drop(peer);
+        board.wait_for_line("turned away");
+    }
+    is_good();
+    for options in [&["-t", "9"][..], &["-t", "9", "-R"], &["-t", "9", "-u", "-l", "1400"]] {
+        let client = board.start_client(options);
+        board.wait_for_line("test of");
+        // Data flows by then: no line tells when.
+        sleep(Duration::from_millis(300));
+        // Ends it without a goodbye: the system closes its connections.
+        drop(client);
+        board.wait_for_line("end of the test: Failed");
+        is_good();
+    }
+}
