@@ -1,6 +1,8 @@
 //! The firmware by hand: `firmware run IMAGE [ARGUMENT...]` boots an image and prints its log.
 //! `cargo xtask firmware` builds the images and runs this.
 
+#![cfg(target_os = "linux")]
+
 use std::process::ExitCode;
 use std::time::Duration;
 

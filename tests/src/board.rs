@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use defmt_decoder::{DecodeError, Table};
 use serde_json::Value;
 
-#[cfg(target_os = "linux")]
+use crate::client;
 use crate::namespace::Namespace;
 use crate::process::Process;
 use crate::server::free_port;
@@ -19,13 +19,15 @@ use crate::tool::Tool;
 
 /// A running board.
 #[derive(Debug)]
-pub struct Board {
+pub struct Board<'n> {
     lines: Mutex<Receiver<String>>,
-    /// By which the host reaches it, with the port.
+    /// Its address.
     pub host: &'static str,
-    /// Of TCP and of UDP.
+    /// The port of TCP and of UDP.
     pub port: u16,
     machine: Machine,
+    /// Where the address is known, if it is not everywhere.
+    namespace: Option<&'n Namespace>,
 }
 
 /// What a board is, beside its image.
@@ -60,7 +62,7 @@ pub struct Costs {
     pub stack_bytes: u64,
 }
 
-impl Board {
+impl<'n> Board<'n> {
     /// Starts an image on a network that reaches it by a port of the loopback, with IPv4 only. The
     /// image reaches the host's loopback as 10.0.2.2.
     ///
@@ -72,7 +74,8 @@ impl Board {
         let forward = |protocol| format!("hostfwd={protocol}:127.0.0.1:{port}-:{PORT}");
         let network = format!("user,model=lan9118,{},{}", forward("tcp"), forward("udp"));
         let mut command = Command::new(QEMU);
-        Self::start_by(command.args(["-nic", &network]), image, setup, ("127.0.0.1", port))
+        let machine = command.args(["-nic", &network]);
+        Self::start_by(machine, image, setup, ("127.0.0.1", port), None)
     }
 
     /// Starts one on a TAP device of a namespace, which then has the addresses of the board's gateway.
@@ -80,15 +83,14 @@ impl Board {
     /// # Panics
     ///
     /// When it does not come up.
-    #[cfg(target_os = "linux")]
-    pub fn start_in(namespace: &Namespace, host: &'static str, image: &str) -> Self {
+    pub fn start_in(namespace: &'n Namespace, host: &'static str, image: &str) -> Self {
         namespace.ip("tuntap add dev tap0 mode tap");
         namespace.ip("address add 10.0.2.2/24 dev tap0");
         namespace.ip("address add fd00::2/64 dev tap0 nodad");
         namespace.ip("link set tap0 up");
         let mut command = namespace.command(Path::new(QEMU));
         command.args(["-nic", "tap,model=lan9118,ifname=tap0,script=no,downscript=no"]);
-        Self::start_by(&mut command, image, Setup::default(), (host, PORT))
+        Self::start_by(&mut command, image, Setup::default(), (host, PORT), Some(namespace))
     }
 
     fn start_by(
@@ -96,6 +98,7 @@ impl Board {
         image: &str,
         setup: Setup<'_>,
         (host, port): (&'static str, u16),
+        namespace: Option<&'n Namespace>,
     ) -> Self {
         let path = path_of(image);
         let file = std::fs::read(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
@@ -117,7 +120,8 @@ impl Board {
         let messages = sender.clone();
         std::thread::spawn(move || decode(output, &table, &sender));
         std::thread::spawn(move || pass_on_first(errors, &messages));
-        let board = Self { lines: Mutex::new(lines), host, port, machine: Machine(machine) };
+        let (lines, machine) = (Mutex::new(lines), Machine(machine));
+        let board = Self { lines, host, port, machine, namespace };
         board.wait_for_line("ready");
         board
     }
@@ -182,9 +186,13 @@ impl Board {
 
     /// Starts an iperf3 client towards it that prints a document.
     pub fn start_client(&self, options: &[&str]) -> Process {
-        let mut command = Tool::Iperf3.command();
-        let port = self.port.to_string();
-        Process::start(command.args(["-c", self.host, "-p", &port, "-J"]).args(options))
+        let options = [&["-J"], options].concat();
+        match self.namespace {
+            Some(namespace) => {
+                client::start_in(namespace, Tool::Iperf3, self.host, self.port, &options)
+            }
+            None => client::start(Tool::Iperf3, self.host, self.port, &options),
+        }
     }
 
     /// Runs a client that must do well, and returns its report.

@@ -85,6 +85,7 @@ servers! {
 /// Runs a case, and holds what the board measured against what its client tells.
 fn counts_agree(board: &Board, case: &Case) {
     let options: Vec<&str> = case.line.split_whitespace().collect();
+    sleep(Duration::from_millis(1200));
     let report = board.run_client(&options);
     let measured = board.measured(case.streams as usize * case.ways().len());
     board.wait_for_line("end of the test: Complete");
@@ -104,7 +105,9 @@ fn counts_agree(board: &Board, case: &Case) {
         let total = |of: fn(&Measured) -> u64| of_role.clone().map(of).sum::<u64>();
         assert_eq!(of_board["bytes"], total(|stream| stream.bytes), "{what}");
         let bytes = |side: &Value| side["bytes"].as_u64().expect("a number of bytes");
-        assert!(0 < bytes(received) && bytes(received) <= bytes(sent), "{what}");
+        assert!(bytes(received) > 0, "{what}");
+        // What is left out at the start ends at each end at its own moment.
+        assert!(case.omit > 0 || bytes(received) <= bytes(sent), "{what}");
         if case.udp {
             assert_eq!(of_board["packets"], total(|stream| stream.packets), "{what}");
             if way == Way::ToServer {
@@ -117,6 +120,7 @@ fn counts_agree(board: &Board, case: &Case) {
 /// Ten tests in a row, then peers that break off at every point, each with a good test after it.
 fn next_is_served(board: &Board) {
     let is_good = || {
+        sleep(Duration::from_millis(1200));
         board.run_client(&["-n", "200K"]);
         board.wait_for_line("end of the test: Complete");
     };
