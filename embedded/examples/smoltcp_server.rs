@@ -7,22 +7,22 @@
 //! iperf3 -c 10.0.2.15
 //! ```
 
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use linerate_embedded::engine::protocol::cookie::Cookie;
 use linerate_embedded::engine::report::StreamSummary;
-use linerate_embedded::engine::session::{Event, ServerSession};
-use linerate_embedded::smoltcp::{Config, Observer, Server, Storage, TurnedAway};
+use linerate_embedded::engine::session::Event;
+use linerate_embedded::smoltcp::Server;
+use linerate_embedded::{Config, Observer, Progress, ServerStorage, TurnedAway};
 use smoltcp::iface::{Interface, PollIngressSingleResult, SocketSet, SocketStorage};
 use smoltcp::phy::{Medium, TunTapInterface, wait};
 use smoltcp::socket::udp::PacketMetadata;
 use smoltcp::time::Instant;
-use smoltcp::wire::{EthernetAddress, IpCidr, IpEndpoint};
+use smoltcp::wire::{EthernetAddress, IpCidr};
 
 /// One stream each way.
 const STREAMS: usize = 2;
-/// Bytes for the texts of a client.
-const TEXT: usize = 64;
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -38,15 +38,12 @@ fn main() {
     let mut interface = Interface::new(config, &mut device, Instant::now());
     interface.update_ip_addrs(|addresses| addresses.push(address).expect("the first fits"));
 
-    let mut storage = Storage::<STREAMS, 4096, 16384, 16384>::new();
+    let mut storage = ServerStorage::<STREAMS, 4096, 16384, 16384>::new();
     let mut metadata = [[PacketMetadata::EMPTY; 16]; 2];
-    let mut places = [SocketStorage::EMPTY; Server::<STREAMS, TEXT>::SOCKETS];
+    let mut places = [SocketStorage::EMPTY; Server::<STREAMS>::SOCKETS];
     let mut sockets = SocketSet::new(&mut places[..]);
-    let mut server = Server::<STREAMS, TEXT>::new(
-        Config::default(),
-        &mut sockets,
-        storage.buffers(&mut metadata),
-    );
+    let mut server =
+        Server::<STREAMS>::new(Config::default(), &mut sockets, storage.buffers(&mut metadata));
     println!("ready: {address} on {tap}");
 
     loop {
@@ -69,23 +66,23 @@ fn main() {
 /// Prints what happens.
 struct Log;
 
-impl Observer<STREAMS, TEXT> for Log {
-    fn test_began(&mut self, peer: IpEndpoint, cookie: Cookie) {
+impl Observer<STREAMS> for Log {
+    fn test_began(&mut self, peer: SocketAddr, cookie: Cookie) {
         println!("test of {peer}, cookie {cookie}");
     }
 
-    fn test_event(&mut self, event: Event, session: &ServerSession<STREAMS, TEXT>) {
+    fn test_event(&mut self, event: Event, test: Progress<'_, STREAMS>) {
         match event {
             Event::Measured => {
-                let accounts = session.accounts();
-                (0..STREAMS).filter_map(|index| accounts.summary(index)).for_each(print_stream);
+                let all = (0..STREAMS).filter_map(|index| test.accounts.summary(index));
+                all.for_each(print_stream);
             }
             Event::Finished(ending) => println!("end of the test: {ending:?}"),
             _ => {}
         }
     }
 
-    fn turned_away(&mut self, peer: Option<IpEndpoint>, why: TurnedAway) {
+    fn turned_away(&mut self, peer: Option<SocketAddr>, why: TurnedAway) {
         println!("turned away {peer:?}: {why:?}");
     }
 }

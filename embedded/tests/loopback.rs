@@ -5,11 +5,12 @@ mod support;
 
 use linerate_embedded::engine::protocol::code::{ServerError, error_number};
 use linerate_embedded::engine::protocol::greeting;
-use linerate_embedded::engine::session::{Ending, Event, Phase, Refusal, SessionError, Timer};
+use linerate_embedded::engine::session::{Ending, Event, Phase, SessionError, Timer};
 use linerate_embedded::engine::test::{Direction, Limits, Protocol, TestSettings};
 use linerate_embedded::engine::units::BitsPerSec;
-use linerate_embedded::smoltcp::TurnedAway;
+use linerate_embedded::{NotBegun, NotReached, TurnedAway};
 use smoltcp::socket::{tcp, udp};
+use smoltcp::wire::IpAddress;
 use support::client::Client;
 use support::world::{HOST, Loss, OTHER_HOST, SERVER, World};
 
@@ -31,7 +32,7 @@ fn every_way_of_moving_data_is_measured_by_both_ends() {
     let mut world = World::new();
     for settings in every_way() {
         let client = world.run_test(settings);
-        assert_eq!(client.ending, Some(Ending::Complete), "{settings:?}");
+        assert_eq!(client.ending(), Some(Ending::Complete), "{settings:?}");
         assert_eq!(world.told.endings.last(), Some(&Ending::Complete), "{settings:?}");
         assert_eq!(world.told.summaries.len(), settings.stream_count());
         for (index, at_server) in world.told.summaries.iter().enumerate() {
@@ -101,9 +102,74 @@ fn a_limit_of_bytes_is_received_to_the_last_byte() {
 #[test]
 fn what_the_stack_lacks_is_refused_by_iperf3s_number() {
     let mut world = World::new();
-    let client = world.run_test(settings(Protocol::Sctp, Direction::Forward));
-    let refusal = Refusal::Error(ServerError::new(error_number::NO_SCTP));
-    assert_eq!(client.ending, Some(Ending::Failed(SessionError::Refused(refusal))));
+    world.client_without_streams(r#"{"sctp":true,"time":1,"len":1000}"#);
+    world.run_until(None, 5, |world, _| !world.told.endings.is_empty());
+    let error = ServerError::new(error_number::NO_SCTP);
+    assert_eq!(world.told.endings, [Ending::Failed(SessionError::Denied(error))]);
+}
+
+#[test]
+fn a_client_says_what_it_has_no_room_for() {
+    let mut world = World::new();
+    let tcp = TestSettings::new(Protocol::Tcp);
+    let udp = TestSettings::new(Protocol::Udp);
+    for (settings, expected) in [
+        (TestSettings { parallel: 3, ..tcp }, NotBegun::TooManyStreams { most: 2 }),
+        (
+            TestSettings { parallel: 2, direction: Direction::Bidirectional, ..tcp },
+            NotBegun::TooManyStreams { most: 2 },
+        ),
+        (TestSettings { block_bytes: 1473, ..udp }, NotBegun::DatagramTooLong { most: 1472 }),
+        (TestSettings::new(Protocol::Sctp), NotBegun::NoSctp),
+    ] {
+        let refused = Client::try_start(SERVER, world.now, &mut world.net, settings);
+        assert_eq!(refused.err(), Some(expected));
+    }
+    let nowhere = (IpAddress::v4(0, 0, 0, 0), 5201).into();
+    let refused = Client::try_start(nowhere, world.now, &mut world.net, tcp);
+    assert_eq!(refused.err(), Some(NotBegun::NoRoute));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_apart_from_one_that_is_silent() {
+    for (loss, is_interrupted, expected) in [
+        (Loss::None, false, NotReached::Refused),
+        (Loss::All, false, NotReached::TimedOut),
+        (Loss::All, true, NotReached::Interrupted),
+    ] {
+        let mut world = World::new();
+        world.net.cable.loss = loss;
+        let closed = (HOST, 5202).into();
+        let tcp = TestSettings::new(Protocol::Tcp);
+        let client = Client::try_start(closed, world.now, &mut world.net, tcp);
+        let mut client = client.expect("it has room for it");
+        if is_interrupted {
+            client.interrupt();
+        }
+        world.run_until(Some(&mut client), 11, |_, client| client.is_some_and(Client::is_over));
+        assert_eq!(client.not_reached(), Some(expected));
+        world.run_until(Some(&mut client), 11, |_, client| client.is_some_and(Client::is_closed));
+    }
+}
+
+#[test]
+fn an_interrupted_client_tells_its_server() {
+    let mut world = World::new();
+    for settings in every_way() {
+        let mut client = Client::start(world.now, &mut world.net, settings);
+        run_to(&mut world, &mut client, Phase::Running);
+        client.interrupt();
+        world.run_until(Some(&mut client), 5, |world, client| {
+            client.is_some_and(Client::is_closed) && !world.server.is_busy()
+        });
+        let interrupted = Ending::Failed(SessionError::Interrupted);
+        assert_eq!(client.ending(), Some(interrupted), "{settings:?}");
+        let terminated = world.told.endings.last();
+        let was_told = matches!(terminated, Some(Ending::Failed(SessionError::Terminated(_))));
+        assert!(was_told, "{settings:?}: {terminated:?}");
+        client.leave(&mut world.net);
+    }
+    assert_goes_on(&mut world, "after an interrupt");
 }
 
 #[test]
@@ -126,7 +192,7 @@ fn frames_that_are_lost_only_cost_time() {
         for direction in [Direction::Forward, Direction::Reverse, Direction::Bidirectional] {
             let client =
                 world.run_test(TestSettings { limits, ..settings(Protocol::Tcp, direction) });
-            assert_eq!(client.ending, Some(Ending::Complete), "{direction:?}, one of {count}");
+            assert_eq!(client.ending(), Some(Ending::Complete), "{direction:?}, one of {count}");
         }
     }
 }
@@ -139,7 +205,7 @@ fn an_interrupted_server_tells_its_client_and_goes_on() {
     run_to(&mut world, &mut client, Phase::Running);
     world.server.interrupt();
     world.run_until(Some(&mut client), 5, |_, client| client.is_some_and(Client::is_over));
-    assert!(matches!(client.ending, Some(Ending::Failed(SessionError::Terminated(_)))));
+    assert!(matches!(client.ending(), Some(Ending::Failed(SessionError::Terminated(_)))));
     assert_eq!(world.told.endings, [Ending::Failed(SessionError::Interrupted)]);
     client.leave(&mut world.net);
     assert_goes_on(&mut world, "after an interrupt");
@@ -239,14 +305,14 @@ fn other_clients_are_refused_and_the_first_not_disturbed() {
             Client::start(world.now, &mut world.net, settings(Protocol::Tcp, Direction::Forward));
         world.run_until(Some(&mut first), 1, |world, _| {
             other.poll(world.now, &mut world.net);
-            other.is_over() && other.is_closed(&world.net)
+            other.is_over() && other.is_closed()
         });
-        assert!(matches!(other.ending, Some(Ending::Failed(SessionError::Refused(_)))));
+        assert!(matches!(other.ending(), Some(Ending::Failed(SessionError::Refused(_)))));
         assert_eq!(world.told.turned_away, vec![TurnedAway::Busy; count]);
         other.leave(&mut world.net);
     }
     world.run_until(Some(&mut first), 5, |_, first| first.is_some_and(Client::is_over));
-    assert_eq!(first.ending, Some(Ending::Complete));
+    assert_eq!(first.ending(), Some(Ending::Complete));
 }
 
 #[test]
@@ -258,21 +324,24 @@ fn a_client_whose_cookie_overtakes_the_last_goodbye_waits_for_it() {
     world.run_until(None, 1, |world, _| last.has_news(&world.net));
     let mut next =
         Client::start(world.now, &mut world.net, settings(Protocol::Tcp, Direction::Forward));
-    world.pass(&mut next, 50);
+    world.pass(Some(&mut next), 50);
     assert_eq!((next.phase(), &world.told.turned_away[..]), (Phase::Greeting, &[][..]));
     last.poll(world.now, &mut world.net);
-    assert_eq!(last.ending, Some(Ending::Complete));
+    assert_eq!(last.ending(), Some(Ending::Complete));
     world.run_until(Some(&mut next), 3, |_, next| next.is_some_and(Client::is_over));
-    assert_eq!(next.ending, Some(Ending::Complete));
+    assert_eq!(next.ending(), Some(Ending::Complete));
 }
 
 #[test]
 fn a_datagram_greeting_counts_once_and_only_from_the_client_itself() {
     let mut world = World::new();
-    let settings = settings(Protocol::Udp, Direction::Bidirectional);
-    let mut client = Client::start(world.now, &mut world.net, settings);
-    client.never_opens_streams();
-    run_to(&mut world, &mut client, Phase::Streams);
+    let control = world.client_without_streams(
+        r#"{"udp":true,"time":1,"parallel":1,"bidirectional":true,"len":1000,"bandwidth":4000000}"#,
+    );
+    world.run_until(None, 1, |world, _| world.told.events.contains(&Event::Agreed));
+    world.run_until(None, 1, |world, _| {
+        world.net.sockets.get::<tcp::Socket<'_>>(control).recv_queue() == 2
+    });
     let [stranger, first, second] =
         [OTHER_HOST, HOST, HOST].map(|address| world.net.datagrams(address));
     for (from, is_last) in
@@ -280,7 +349,7 @@ fn a_datagram_greeting_counts_once_and_only_from_the_client_itself() {
     {
         let socket = world.net.sockets.get_mut::<udp::Socket<'_>>(from);
         socket.send_slice(&greeting::HELLO, SERVER).expect("there is room");
-        world.pass(&mut client, 10);
+        world.pass(None, 10);
         assert_eq!(world.told.events.contains(&Event::Started), is_last);
     }
     let answers = [stranger, first, second].map(|handle| {
@@ -297,22 +366,24 @@ fn the_next_client_may_come_before_the_last_one_has_gone() {
         let mut client = Client::start(world.now, &mut world.net, settings);
         world.run_until(Some(&mut client), 5, |_, client| client.is_some_and(Client::is_over));
         // The goodbye is queued but not sent: the next connection comes with it.
-        assert_eq!(client.ending, Some(Ending::Complete), "{settings:?}");
+        assert_eq!(client.ending(), Some(Ending::Complete), "{settings:?}");
     }
     assert_eq!(world.told.turned_away, []);
 }
 
 #[test]
 fn a_client_without_streams_is_given_up_in_time() {
-    for (protocol, timer) in [(Protocol::Tcp, Timer::Streams), (Protocol::Udp, Timer::Greeting)] {
+    let cases = [
+        (r#"{"tcp":true,"time":1,"len":1000}"#, Timer::Streams),
+        (r#"{"udp":true,"time":1,"len":1000}"#, Timer::Greeting),
+    ];
+    for (parameters, timer) in cases {
         let mut world = World::new();
-        let mut client =
-            Client::start(world.now, &mut world.net, settings(protocol, Direction::Forward));
-        client.never_opens_streams();
-        world.run_until(Some(&mut client), 45, |world, _| !world.told.endings.is_empty());
+        let control = world.client_without_streams(parameters);
+        world.run_until(None, 45, |world, _| !world.told.endings.is_empty());
         let too_late = Ending::Failed(SessionError::TimedOut(timer));
         assert_eq!(world.told.endings, [too_late]);
-        client.leave(&mut world.net);
+        world.net.sockets.remove(control);
         assert_goes_on(&mut world, "after a client without streams");
     }
 }
@@ -328,7 +399,7 @@ fn assert_goes_on(world: &mut World, what: &str) {
         let limits = Limits { bytes: Some(20_000), ..Limits::default() };
         let settings = TestSettings { limits, ..settings(protocol, Direction::Forward) };
         let client = world.run_test(settings);
-        assert_eq!(client.ending, Some(Ending::Complete), "{what}");
+        assert_eq!(client.ending(), Some(Ending::Complete), "{what}");
         assert_eq!(world.told.endings.last(), Some(&Ending::Complete), "{what}");
     }
 }

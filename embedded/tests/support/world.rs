@@ -1,11 +1,14 @@
 //! A server and clients on one stack, over smoltcp's loopback, in virtual time. Nothing is done
 //! before somebody says that it is due, so that a wake-up which was not asked for stops everything.
 
+use std::net::SocketAddr;
+
 use linerate_embedded::engine::protocol::cookie::Cookie;
 use linerate_embedded::engine::report::StreamSummary;
-use linerate_embedded::engine::session::{Ending, Event, ServerSession};
+use linerate_embedded::engine::session::{Ending, Event};
 use linerate_embedded::engine::test::TestSettings;
-use linerate_embedded::smoltcp::{Config, Observer, Server, Storage, TurnedAway};
+use linerate_embedded::smoltcp::Server;
+use linerate_embedded::{Config, Observer, Progress, ServerStorage, TurnedAway};
 use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, Loopback, Medium};
 use smoltcp::socket::{tcp, udp};
@@ -15,12 +18,12 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint};
 use super::client::Client;
 
 pub(crate) const STREAMS: usize = 2;
-pub(crate) const TEXT: usize = 64;
+pub(crate) const MTU: usize = 1500;
 
 pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) net: Net,
-    pub(crate) server: Server<STREAMS, TEXT>,
+    pub(crate) server: Server<STREAMS>,
     pub(crate) told: Told,
 }
 
@@ -53,7 +56,7 @@ impl World {
             }
         });
         let mut sockets = SocketSet::new(Vec::new());
-        let storage = Box::leak(Box::new(Storage::<STREAMS, 512, 8192, 8192>::new()));
+        let storage = Box::leak(Box::new(ServerStorage::<STREAMS, 512, 8192, 8192>::new()));
         let metadata = Box::leak(Box::new([[udp::PacketMetadata::EMPTY; 16]; 2]));
         let buffers = storage.buffers(metadata);
         let server = Server::new(Config::default(), &mut sockets, buffers);
@@ -77,10 +80,10 @@ impl World {
     }
 
     /// Steps for so many milliseconds, one by one, whatever is due.
-    pub(crate) fn pass(&mut self, client: &mut Client, millis: u64) {
+    pub(crate) fn pass(&mut self, mut client: Option<&mut Client>, millis: u64) {
         for _ in 0..millis {
             let next = self.now + Duration::from_millis(1);
-            self.step(Some(client));
+            self.step(client.as_deref_mut());
             self.now = next;
         }
     }
@@ -100,6 +103,20 @@ impl World {
         }
     }
 
+    /// Says what a client says up to its streams, which it never opens; `parameters` is its document.
+    pub(crate) fn client_without_streams(&mut self, parameters: &str) -> SocketHandle {
+        let handle = self.net.connect();
+        self.run_until(None, 1, |world, _| {
+            world.net.sockets.get::<tcp::Socket<'_>>(handle).may_send()
+        });
+        let length = (parameters.len() as u32).to_be_bytes();
+        let cookie = Cookie::from_random([7; 36]);
+        let words = [cookie.as_bytes(), &length[..], parameters.as_bytes()].concat();
+        let socket = self.net.sockets.get_mut::<tcp::Socket<'_>>(handle);
+        socket.send_slice(&words).expect("it is connected");
+        handle
+    }
+
     /// Runs a test to its end on both sides and returns the client.
     pub(crate) fn run_test(&mut self, settings: TestSettings) -> Client {
         let mut client = Client::start(self.now, &mut self.net, settings);
@@ -107,8 +124,8 @@ impl World {
         self.run_until(Some(&mut client), 60, |world, client| {
             client.is_some_and(Client::is_over) && world.told.endings.len() > earlier
         });
-        self.run_until(Some(&mut client), 15, |world, client| {
-            client.is_some_and(|client| client.is_closed(&world.net))
+        self.run_until(Some(&mut client), 15, |_, client| {
+            client.is_some_and(|client| client.is_closed())
         });
         client.leave(&mut self.net);
         client
@@ -141,22 +158,22 @@ impl Net {
     }
 }
 
-impl Observer<STREAMS, TEXT> for Told {
-    fn test_began(&mut self, _peer: IpEndpoint, _cookie: Cookie) {
+impl Observer<STREAMS> for Told {
+    fn test_began(&mut self, _peer: SocketAddr, _cookie: Cookie) {
         self.events.clear();
         self.summaries.clear();
     }
 
-    fn test_event(&mut self, event: Event, session: &ServerSession<STREAMS, TEXT>) {
+    fn test_event(&mut self, event: Event, test: Progress<'_, STREAMS>) {
         self.events.push(event);
         if let Event::Finished(ending) = event {
             self.endings.push(ending);
-            let accounts = session.accounts();
-            self.summaries = (0..STREAMS).filter_map(|index| accounts.summary(index)).collect();
+            let summaries = (0..STREAMS).filter_map(|index| test.accounts.summary(index));
+            self.summaries = summaries.collect();
         }
     }
 
-    fn turned_away(&mut self, _peer: Option<IpEndpoint>, why: TurnedAway) {
+    fn turned_away(&mut self, _peer: Option<SocketAddr>, why: TurnedAway) {
         self.turned_away.push(why);
     }
 }
@@ -183,7 +200,7 @@ impl Device for Cable {
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = self.loopback.capabilities();
-        capabilities.max_transmission_unit = 1500;
+        capabilities.max_transmission_unit = MTU;
         capabilities
     }
 
