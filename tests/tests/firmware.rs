@@ -80,6 +80,7 @@ macro_rules! servers {
 
 servers! {
     smoltcp: "smoltcp_server", "smoltcp_server_2";
+    embassy_net: "embassy_server", "embassy_server_2";
 }
 
 /// Runs a case, and holds what the board measured against what its client tells.

@@ -56,10 +56,10 @@ struct Build {
 const BUILDS: [Build; 2] = [
     Build {
         streams: "1",
-        binaries: &["smoltcp_server", "bare_smoltcp", "bare_embassy"],
+        binaries: &["smoltcp_server", "embassy_server", "bare_smoltcp", "bare_embassy"],
         suffix: "",
     },
-    Build { streams: "2", binaries: &["smoltcp_server"], suffix: "_2" },
+    Build { streams: "2", binaries: &["smoltcp_server", "embassy_server"], suffix: "_2" },
 ];
 
 fn builds(steps: &mut Steps) -> Result<(), String> {

@@ -1,33 +1,52 @@
-//! What servers tell, in the words that the tests read.
+//! What images tell, in the words that the tests read.
+
+use core::net::SocketAddr;
 
 use defmt::info;
+use linerate_embedded::engine::protocol::cookie::Cookie;
 use linerate_embedded::engine::report::StreamSummary;
-use linerate_embedded::engine::session::{Event, ServerSession};
+use linerate_embedded::engine::session::Event;
+use linerate_embedded::{NotReached, Observer, Progress, TurnedAway};
 
 use crate::{power, stack};
 
-/// The image can be used from here on.
-pub fn ready() {
-    info!("ready");
-}
+/// Tells what happens in tests.
+pub struct Log;
 
-/// Something happened in a test.
-pub fn event<const N: usize, const T: usize>(event: Event, session: &ServerSession<N, T>) {
-    match event {
-        Event::Measured => {
-            let accounts = session.accounts();
-            (0..N).filter_map(|index| accounts.summary(index)).for_each(stream);
+impl<const N: usize> Observer<N> for Log {
+    fn test_began(&mut self, peer: SocketAddr, _cookie: Cookie) {
+        info!("test of {}", peer);
+    }
+
+    fn test_event(&mut self, event: Event, test: Progress<'_, N>) {
+        match event {
+            Event::Measured => {
+                (0..N).filter_map(|index| test.accounts.summary(index)).for_each(stream);
+            }
+            Event::Finished(ending) => {
+                info!("end of the test: {}", ending);
+                costs();
+            }
+            _ => {}
         }
-        Event::Finished(ending) => {
-            info!("end of the test: {}", ending);
-            costs();
-        }
-        _ => {}
+    }
+
+    fn turned_away(&mut self, peer: Option<SocketAddr>, why: TurnedAway) {
+        info!("turned away {}: {}", peer, why);
+    }
+
+    fn not_reached(&mut self, server: SocketAddr, why: NotReached) {
+        info!("{} was not reached: {}", server, why);
     }
 }
 
+/// The image can be used from here on.
+pub(crate) fn ready() {
+    info!("ready");
+}
+
 /// What the image has taken since its start.
-pub fn costs() {
+pub(crate) fn costs() {
     info!("busy for {} us, stack {} bytes", power::busy_micros(), stack::deepest_bytes());
 }
 

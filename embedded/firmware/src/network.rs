@@ -27,3 +27,5 @@ pub const TCP_BUFFER_BYTES: usize = 8192;
 pub const UDP_BUFFER_BYTES: usize = 4096;
 /// Datagrams that are in them at most.
 pub const DATAGRAMS: usize = 8;
+/// Bytes of the buffers of control connections, each way.
+pub const CONTROL_BUFFER_BYTES: usize = 1024;
