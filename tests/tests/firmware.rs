@@ -3,8 +3,8 @@
 //! images and runs these.
 #![cfg(target_os = "linux")]
 
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -36,6 +36,13 @@ const TWO_STREAMS: &[&str] = &[
     "-u -t 1 -b 2M -l 1400 --bidir",
     "-u -t 1 -b 2M -l 1400 -P 2",
     "-u -t 1 -b 2M -l 1400 -P 2 -R",
+];
+
+/// What no client says, and what becomes of whoever says it.
+const GARBAGE: [(&[u8], &str); 3] = [
+    (b"GET / HTTP/1.1\r\n\r\n", "turned away"),
+    (&[0xFF; 5000], "end of the test: Failed"),
+    (b"short", "turned away"),
 ];
 
 macro_rules! servers {
@@ -86,7 +93,6 @@ servers! {
 /// Runs a case, and holds what the board measured against what its client tells.
 fn counts_agree(board: &Board, case: &Case) {
     let options: Vec<&str> = case.line.split_whitespace().collect();
-    sleep(Duration::from_millis(1200));
     let report = board.run_client(&options);
     let measured = board.measured(case.streams as usize * case.ways().len());
     board.wait_for_line("end of the test: Complete");
@@ -121,16 +127,17 @@ fn counts_agree(board: &Board, case: &Case) {
 /// Ten tests in a row, then peers that break off at every point, each with a good test after it.
 fn next_is_served(board: &Board) {
     let is_good = || {
-        sleep(Duration::from_millis(1200));
         board.run_client(&["-n", "200K"]);
         board.wait_for_line("end of the test: Complete");
     };
     (0..10).for_each(|_| is_good());
-    for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xFF; 5000], b"short"] {
+    for (garbage, answer) in GARBAGE {
         let mut peer = TcpStream::connect((board.host, board.port)).expect("the board listens");
         peer.write_all(garbage).expect("the board takes it");
-        drop(peer);
-        board.wait_for_line("turned away");
+        peer.shutdown(Shutdown::Write).expect("it is connected");
+        // Until the board has closed, too, or broken it off.
+        let _ = peer.read_to_end(&mut Vec::new());
+        board.wait_for_line(answer);
     }
     is_good();
     for options in [&["-t", "9"][..], &["-t", "9", "-R"], &["-t", "9", "-u", "-l", "1400"]] {
