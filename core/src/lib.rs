@@ -21,6 +21,7 @@
 
 pub mod accept;
 pub mod flow;
+mod on_host;
 pub mod protocol;
 pub mod report;
 pub mod session;

@@ -33,6 +33,8 @@ enum Place {
     Greeting(GreetingReader, Option<Instant>),
     /// It belongs to the running test.
     Taken,
+    /// All is said, and the peer closes first, until then.
+    Parting(Instant),
     /// It is being closed, and is reset when the peer takes too long.
     Leaving(Instant),
 }
@@ -131,6 +133,12 @@ impl<const N: usize, const D: usize> Connections<N, D> {
         *self.place(socket) = Place::Leaving(now + LEAVING_TIMEOUT);
     }
 
+    /// As [`leave`](Self::leave), but lets the peer close first for a moment, as honest ones do: two ends that
+    /// close at once need a second or more where one of them is as small as this stack.
+    pub(crate) fn part(&mut self, now: Instant, socket: usize) {
+        *self.place(socket) = Place::Parting(now + PARTING_TIMEOUT);
+    }
+
     /// Moves on what leaves, and makes those listen that should.
     pub(crate) fn tidy(&mut self, now: Instant, net: &mut impl Net) {
         for (socket, place) in self.streams.iter_mut().enumerate() {
@@ -151,7 +159,7 @@ impl<const N: usize, const D: usize> Connections<N, D> {
         let all = self.streams.iter().chain(&self.doors);
         all.filter_map(|place| match place {
             Place::Greeting(_, until) => *until,
-            Place::Leaving(until) => Some(*until),
+            Place::Parting(until) | Place::Leaving(until) => Some(*until),
             Place::Free | Place::Listening | Place::Taken => None,
         })
         .min()
@@ -168,6 +176,13 @@ impl<const N: usize, const D: usize> Connections<N, D> {
 impl Place {
     /// Frees the socket if it is done, and has a free one listen at the port, unless that is zero.
     fn tidy(&mut self, now: Instant, net: &mut impl Net, socket: usize, port: u16) {
+        if let Self::Parting(until) = *self {
+            while net.receive(socket, <[u8]>::len) {}
+            if now >= until || !net.may_receive(socket) {
+                net.close(socket);
+                *self = Self::Leaving(now + LEAVING_TIMEOUT);
+            }
+        }
         let is_over = match *self {
             Self::Leaving(until) => {
                 while net.receive(socket, <[u8]>::len) {}
@@ -179,7 +194,7 @@ impl Place {
             // It broke before it stood.
             Self::Listening => net.is_closed(socket),
             Self::Free => true,
-            Self::Greeting(..) | Self::Taken => false,
+            Self::Greeting(..) | Self::Taken | Self::Parting(_) => false,
         };
         if is_over {
             *self = Self::Free;
@@ -193,5 +208,7 @@ impl Place {
 
 /// iperf3 since 3.15 gives a client as long for its cookie.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a peer may take to close first.
+const PARTING_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long a peer may take to close its side.
 const LEAVING_TIMEOUT: Duration = Duration::from_secs(10);

@@ -101,7 +101,7 @@ impl<const N: usize> Server<N> {
         let next = test.as_mut().and_then(|running| running.test.work(&mut stage));
         let is_over = test.as_ref().is_some_and(|running| running.test.is_over(&mut stage));
         if is_over && let Some(Running { test, .. }) = test.take() {
-            stage.leave(test.control());
+            stage.connections.part(now, test.control());
         }
         stage.connections.tidy(now, stage.net);
         // Whoever waits for the end of a test is served at once.
@@ -196,12 +196,8 @@ impl<S: Net, const N: usize> Stage<'_, S, N> {
             // A peer that is gone needs no answer.
             let _ = net::send_bytes(self.net, socket, &[ControlCode::AccessDenied.byte()]);
         }
-        self.leave(socket);
+        self.connections.part(self.now, socket);
         self.observer.turned_away(peer, why);
-    }
-
-    fn leave(&mut self, socket: usize) {
-        self.connections.leave(self.now, self.net, socket);
     }
 
     /// Takes a TCP connection as the next stream; `false` if it is one too many.
@@ -299,7 +295,7 @@ impl<S: Net, const N: usize> End<Exchange<N>, N> for Stage<'_, S, N> {
 
     fn release(&mut self, stream: Stream) {
         if let Link::Tcp(socket) = stream.link {
-            self.leave(socket);
+            self.connections.leave(self.now, self.net, socket);
         }
     }
 }

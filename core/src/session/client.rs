@@ -15,6 +15,7 @@ use super::{
     Action, Deadlines, Ending, Event, PeerError, Phase, Refusal, SessionError, StreamEvent, Timer,
     next_phase,
 };
+use crate::on_host::OnHost;
 use crate::protocol::code::{ControlCode, ServerError};
 use crate::protocol::cookie::Cookie;
 use crate::protocol::explanation::{EXPLANATION_LIMIT, Explanation, ExplanationReader};
@@ -42,9 +43,26 @@ pub struct ClientConfig<'a> {
     /// Length of the report intervals; none or zero for a single one.
     pub interval: Option<Duration>,
     /// Offer of the extension to a linerate server; a stock one ignores it.
+    #[cfg(feature = "host")]
     pub offer: Option<Offer>,
     /// How long to wait for what.
     pub deadlines: Deadlines,
+}
+
+impl ClientConfig<'_> {
+    /// A test and nothing beside it: no texts, a single interval, iperf3's patience.
+    pub fn new(settings: TestSettings) -> Self {
+        Self {
+            settings,
+            packet_rate: None,
+            text: ClientText::default(),
+            client_version: crate::IPERF3_EQUIVALENT,
+            interval: None,
+            #[cfg(feature = "host")]
+            offer: None,
+            deadlines: Deadlines::default(),
+        }
+    }
 }
 
 /// The client's end of a control connection that has just been established.
@@ -56,8 +74,8 @@ pub struct Client<'a, const N: usize> {
     text: ClientText<'a>,
     client_version: &'a str,
     packet_rate: Option<PacketsPerSec>,
-    offer: Option<Offer>,
-    pub(super) accepted: Option<Offer>,
+    offer: OnHost<Offer>,
+    pub(super) accepted: OnHost<Offer>,
     pub(super) opened: usize,
     pub(super) cookie: Cookie,
     /// Of a UDP test, from the server's request for streams on.
@@ -67,7 +85,7 @@ pub struct Client<'a, const N: usize> {
     /// The server has said something positive, so that it understands a goodbye.
     heard: bool,
     /// The server's words to its refusal.
-    explanation: Option<Explanation>,
+    explanation: OnHost<Explanation>,
     reading: Reading<N>,
 }
 
@@ -103,14 +121,17 @@ impl<'a, const N: usize> ClientSession<'a, N> {
             text: config.text,
             client_version: config.client_version,
             packet_rate: config.packet_rate,
-            offer: config.offer,
-            accepted: None,
+            #[cfg(feature = "host")]
+            offer: OnHost::new(config.offer),
+            #[cfg(not(feature = "host"))]
+            offer: OnHost::NONE,
+            accepted: OnHost::NONE,
             opened: 0,
             cookie,
             greeter: None,
             start_seen: false,
             heard: false,
-            explanation: None,
+            explanation: OnHost::NONE,
             reading: Reading::Code,
         };
         let (mut settings, deadlines) = (config.settings, config.deadlines);
@@ -125,7 +146,7 @@ impl<'a, const N: usize> ClientSession<'a, N> {
 
     /// The server's own words to its refusal, if there are any.
     pub fn explanation(&self) -> Option<&str> {
-        self.exchange.explanation.as_deref()
+        self.exchange.explanation.as_ref().map(Explanation::as_str)
     }
 
     /// Sizes the datagrams of a test whose user left that open, by the control connection's segment
@@ -240,7 +261,7 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
     }
 
     fn extension(&self) -> Option<Offer> {
-        self.accepted
+        self.accepted.get()
     }
 
     fn documents<'s>(
@@ -252,7 +273,7 @@ impl<const N: usize> Exchange<N> for Client<'_, N> {
             settings,
             text: &self.text,
             client_version: self.client_version,
-            extension: self.offer,
+            extension: self.offer.get(),
         };
         let results = OwnResults { concurrent_tests: None, ..results };
         SessionDocuments { parameters: Some(parameters), extension: None, refused: None, results }
@@ -265,7 +286,7 @@ impl<const N: usize> Client<'_, N> {
         let Some(code) = ControlCode::from_byte(byte) else {
             return self.fail(shared, PeerError::UnknownCode { phase, byte }.into());
         };
-        let is_unasked = code == ControlCode::ExtensionAccepted && self.offer.is_none();
+        let is_unasked = code == ControlCode::ExtensionAccepted && self.offer.as_ref().is_none();
         let next = next_phase(End::Client, phase, code).filter(|_| !is_unasked);
         match (code, next) {
             (_, None) => self.fail(shared, PeerError::UnexpectedCode { phase, code }.into()),
@@ -308,7 +329,7 @@ impl<const N: usize> Client<'_, N> {
                 shared.outbox.push_document(DocumentKind::Results);
                 shared.await_step(now);
                 let frame = FrameReader::new(RESULTS_LIMIT);
-                self.reading = Reading::Results(frame, results_reader(self.accepted));
+                self.reading = Reading::Results(frame, results_reader(self.accepted.get()));
             }
             Phase::Done => {
                 let goodbye = Parting::Code(ControlCode::IperfDone);
@@ -322,7 +343,7 @@ impl<const N: usize> Client<'_, N> {
     pub(super) fn start_if_ready(&self, shared: &mut Shared<N>, now: Instant) {
         if self.start_seen && shared.phase == Phase::Starting {
             shared.start(now);
-            shared.await_amount(shared.measured_from(), self.accepted.is_some());
+            shared.await_amount(shared.measured_from(), self.accepted.as_ref().is_some());
         }
     }
 
@@ -337,10 +358,13 @@ impl<const N: usize> Client<'_, N> {
     /// The server does not want the test. Its reason follows where that is agreed, or may follow
     /// where nothing could be agreed yet.
     fn on_turned_down(&mut self, shared: &mut Shared<N>, now: Instant, refusal: Refusal) {
-        let is_agreed =
-            self.accepted.is_some_and(|accepted| accepted.features.contains(Features::EXPLAINED));
-        let may_follow =
-            self.offer.is_some() && shared.phase == Phase::Greeting && refusal == Refusal::Busy;
+        let is_agreed = self
+            .accepted
+            .get()
+            .is_some_and(|accepted| accepted.features.contains(Features::EXPLAINED));
+        let may_follow = self.offer.as_ref().is_some()
+            && shared.phase == Phase::Greeting
+            && refusal == Refusal::Busy;
         if is_agreed || may_follow {
             let frame = FrameReader::new(EXPLANATION_LIMIT);
             self.reading = Reading::Explanation(refusal, frame, ExplanationReader::new());
@@ -358,7 +382,7 @@ impl<const N: usize> Client<'_, N> {
     ) -> Result<(), DocumentError> {
         let reading = core::mem::replace(&mut self.reading, Reading::Code);
         if let Reading::Explanation(refusal, _, document) = reading {
-            self.explanation = Some(document.finish());
+            self.explanation.set(document.finish());
             shared.fail(SessionError::Refused(refusal), Parting::Nothing);
         }
         Ok(())
@@ -376,7 +400,7 @@ impl<const N: usize> Client<'_, N> {
         let reading = core::mem::replace(&mut self.reading, Reading::Code);
         if let Reading::Extension(_, document) = reading {
             let accepted = document.finish()?;
-            self.accepted = Some(accepted);
+            self.accepted.set(accepted);
             shared.settings.counters_64bit |= accepted.features.contains(Features::WIDE_NUMBERS);
             shared.phase = Phase::Preparing;
         }

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use super::{Denial, Phase, Timer};
+#[cfg(feature = "host")]
+use super::Denial;
+use super::{Phase, Timer};
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::test::{End, StreamId};
 
@@ -29,6 +31,7 @@ pub enum SessionError {
     /// This server refused the test; the number is what the client was told.
     Denied(ServerError),
     /// This server does not allow what the test asked for or did.
+    #[cfg(feature = "host")]
     NotAllowed(Denial),
     /// The other end broke the protocol.
     Peer(PeerError),
@@ -128,6 +131,7 @@ impl fmt::Display for SessionError {
                 f.write_str("the server is busy running a test. try again later")
             }
             Self::Refused(Refusal::Error(error)) | Self::Denied(error) => error.fmt(f),
+            #[cfg(feature = "host")]
             Self::NotAllowed(denial) => denial.fmt(f),
             Self::Peer(error) => error.fmt(f),
             Self::ControlClosed(phase) => {

@@ -6,9 +6,11 @@
 //! next input; debug builds assert it. Control bytes may wait until the connection takes them. The
 //! last event of every session is [`Event::Finished`], and it comes exactly once.
 
+#[cfg_attr(not(feature = "host"), allow(dead_code, reason = "limits are a host's"))]
 mod allowance;
 mod amount;
 mod client;
+#[cfg_attr(not(feature = "host"), allow(dead_code, reason = "limits are a host's"))]
 mod denial;
 mod documents;
 mod error;
@@ -16,7 +18,9 @@ mod greeter;
 mod looks;
 mod opening;
 mod outbox;
+#[cfg_attr(not(feature = "host"), allow(dead_code, reason = "limits are a host's"))]
 mod policy;
+#[cfg_attr(not(feature = "host"), allow(dead_code, reason = "limits are a host's"))]
 mod rate;
 mod server;
 #[allow(clippy::module_inception, reason = "the session itself")]

@@ -95,7 +95,7 @@ impl<const N: usize> Client<'_, N> {
 
     fn begin_greeting(&mut self, shared: &mut Shared<N>, now: Instant) {
         let own = Features::ACKNOWLEDGED_GREETINGS;
-        let is_agreed = self.accepted.is_some_and(|agreed| agreed.features.contains(own));
+        let is_agreed = self.accepted.get().is_some_and(|agreed| agreed.features.contains(own));
         let way = if is_agreed { Way::Repeated } else { Way::Once };
         let greeter = self.greeter.insert(Greeter::new(way, shared.settings.stream_count()));
         shared.timers.arm(Timer::Greeting, greeter.first_look(now));

@@ -8,11 +8,13 @@ use super::outbox::{DocumentKind, Outbox};
 use super::session::{Exchange, Session};
 use super::shared::{Parting, Shared, results_reader};
 use super::timers::TimerTable;
-use super::watch::Watch;
 use super::{
-    Action, Deadlines, Denial, Ending, Event, PeerError, Phase, Policy, SessionError, StreamEvent,
-    Timer, next_phase,
+    Action, Deadlines, Ending, Event, PeerError, Phase, SessionError, StreamEvent, Timer,
+    next_phase,
 };
+#[cfg(feature = "host")]
+use super::{Denial, Policy};
+use crate::on_host::OnHost;
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::protocol::extension::{Features, Offer};
 use crate::protocol::frame::{FrameReader, PARAMETERS_LIMIT, RESULTS_LIMIT, SERVER_OUTPUT_LIMIT};
@@ -28,10 +30,12 @@ pub struct ServerConfig {
     /// Length of the report intervals; none or zero for a single one.
     pub interval: Option<Duration>,
     /// What this end can do for a client that offers the extension; none to stay silent.
+    #[cfg(feature = "host")]
     pub extension: Option<Offer>,
     /// How long to wait for what.
     pub deadlines: Deadlines,
     /// What they may ask for.
+    #[cfg(feature = "host")]
     pub policy: Policy,
 }
 
@@ -46,6 +50,7 @@ pub enum Admission {
     /// Refused for this reason.
     Deny(ServerError),
     /// Refused for what only the adapter can see.
+    #[cfg(feature = "host")]
     NotAllowed(Denial),
 }
 
@@ -57,9 +62,10 @@ pub type ServerSession<const N: usize, const T: usize> = Session<Server<N, T>, N
 #[derive(Debug)]
 pub struct Server<const N: usize, const T: usize> {
     text: ReceivedText<T>,
+    #[cfg(feature = "host")]
     policy: Policy,
-    own_extension: Option<Offer>,
-    accepted: Option<Offer>,
+    own_extension: OnHost<Offer>,
+    accepted: OnHost<Offer>,
     connected: usize,
     server_output_bytes: Option<u32>,
     reading: Reading<N, T>,
@@ -87,9 +93,13 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
         timers.arm(Timer::Step, now.plus_nanos(deadlines.step_ns));
         let exchange = Server {
             text: ReceivedText::new(),
+            #[cfg(feature = "host")]
             policy: config.policy,
-            own_extension: config.extension,
-            accepted: None,
+            #[cfg(feature = "host")]
+            own_extension: OnHost::new(config.extension),
+            #[cfg(not(feature = "host"))]
+            own_extension: OnHost::NONE,
+            accepted: OnHost::NONE,
             connected: 0,
             server_output_bytes: None,
             reading: Reading::Parameters(
@@ -120,6 +130,7 @@ impl<const N: usize, const T: usize> ServerSession<N, T> {
                 self.exchange.announce(&mut self.shared);
                 deny(&mut self.shared, error);
             }
+            #[cfg(feature = "host")]
             Admission::NotAllowed(denial) => {
                 self.exchange.announce(&mut self.shared);
                 self.shared.deny(denial);
@@ -247,7 +258,7 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
     }
 
     fn extension(&self) -> Option<Offer> {
-        self.accepted
+        self.accepted.get()
     }
 
     fn documents<'s>(
@@ -256,7 +267,12 @@ impl<const N: usize, const T: usize> Exchange<N> for Server<N, T> {
         results: OwnResults<'s, N>,
     ) -> SessionDocuments<'s, N> {
         let results = OwnResults { server_output_bytes: self.server_output_bytes, ..results };
-        SessionDocuments { parameters: None, extension: self.accepted, refused: None, results }
+        SessionDocuments {
+            parameters: None,
+            extension: self.accepted.get(),
+            refused: None,
+            results,
+        }
     }
 }
 
@@ -296,12 +312,13 @@ impl<const N: usize, const T: usize> Server<N, T> {
     }
 
     fn on_agreed(&mut self, shared: &mut Shared<N>, parameters: ReceivedParameters<T>) {
-        let offered = parameters.extension.zip(self.own_extension);
-        self.accepted = offered.and_then(|(theirs, ours)| theirs.accept(ours));
+        let offered = parameters.extension.zip(self.own_extension.get());
+        self.accepted = OnHost::new(offered.and_then(|(theirs, ours)| theirs.accept(ours)));
         if parameters.settings.stream_count() > N {
             self.announce(shared);
             return deny(shared, ServerError::new(error_number::STREAM_COUNT));
         }
+        #[cfg(feature = "host")]
         if let Err(denial) = self.policy.check(&parameters.settings) {
             self.announce(shared);
             return shared.deny(denial);
@@ -309,8 +326,9 @@ impl<const N: usize, const T: usize> Server<N, T> {
         shared.settings = parameters.settings;
         let wide = Features::WIDE_NUMBERS;
         shared.settings.counters_64bit |=
-            self.accepted.is_some_and(|agreed| agreed.features.contains(wide));
-        shared.watch = Watch::new(&self.policy, &shared.settings);
+            self.accepted.get().is_some_and(|agreed| agreed.features.contains(wide));
+        #[cfg(feature = "host")]
+        shared.watch.limit_to(&self.policy, &shared.settings);
         self.text = parameters.text;
         shared.phase = Phase::Preparing;
         shared.timers.disarm(Timer::Step);
@@ -329,7 +347,7 @@ impl<const N: usize, const T: usize> Server<N, T> {
     /// A client whose greetings name nothing keeps others of its address waiting.
     fn await_greeting(&self, shared: &mut Shared<N>, now: Instant) {
         let own = Features::ACKNOWLEDGED_GREETINGS;
-        let is_agreed = self.accepted.is_some_and(|agreed| agreed.features.contains(own));
+        let is_agreed = self.accepted.get().is_some_and(|agreed| agreed.features.contains(own));
         if shared.settings.protocol == Protocol::Udp && !is_agreed {
             shared.timers.arm(Timer::Greeting, now.plus_nanos(shared.deadlines.greet_ns));
         }
@@ -338,10 +356,11 @@ impl<const N: usize, const T: usize> Server<N, T> {
     /// Accepts the extension. The first answer to the parameters, a refusal too, which is explained
     /// from here on.
     fn announce(&self, shared: &mut Shared<N>) {
-        if let Some(accepted) = self.accepted {
+        if let Some(accepted) = self.accepted.get() {
             shared.send(ControlCode::ExtensionAccepted);
             shared.outbox.push_document(DocumentKind::Extension);
-            shared.explains = accepted.features.contains(Features::EXPLAINED);
+            let is_explained = accepted.features.contains(Features::EXPLAINED);
+            shared.explains = OnHost::new(is_explained.then_some(()));
         }
     }
 
@@ -349,7 +368,7 @@ impl<const N: usize, const T: usize> Server<N, T> {
         shared.send(ControlCode::ExchangeResults);
         shared.await_step(now);
         let frame = FrameReader::new(RESULTS_LIMIT);
-        self.reading = Reading::Results(frame, results_reader(self.accepted));
+        self.reading = Reading::Results(frame, results_reader(self.accepted.get()));
     }
 
     fn on_results(&mut self, shared: &mut Shared<N>, now: Instant) -> Result<(), DocumentError> {

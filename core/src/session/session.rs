@@ -3,10 +3,12 @@
 
 use heapless::String;
 
+#[cfg(feature = "host")]
+use super::Denial;
 use super::documents::{OwnResults, SessionDocuments};
 use super::outbox::Transmit;
 use super::shared::{Conclusion, Parting, Shared};
-use super::{Action, Command, Denial, Ending, Event, Phase, SessionError, StreamEvent, Timer};
+use super::{Action, Command, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
 use crate::protocol::code::ControlCode;
 use crate::protocol::extension::{Features, Offer};
@@ -150,6 +152,7 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
 
     /// Server: ends the test for what only its adapter can see, such as what all tests take
     /// together.
+    #[cfg(feature = "host")]
     pub fn handle_denied(&mut self, denial: Denial) {
         self.shared.assert_drained();
         self.shared.deny(denial);
@@ -194,7 +197,7 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
             is_extended,
         };
         let documents = self.exchange.documents(settings, results);
-        outbox.poll(&SessionDocuments { refused: *refused, ..documents })
+        outbox.poll(&SessionDocuments { refused: refused.get(), ..documents })
     }
 
     /// Notes that `bytes` of what [`poll_control`](Self::poll_control) returned went out.

@@ -3,12 +3,14 @@
 
 use heapless::{Deque, String};
 
+use super::Denial;
 use super::amount::Awaited;
 use super::outbox::{DocumentKind, Outbox};
 use super::timers::TimerTable;
 use super::watch::Watch;
-use super::{Action, Deadlines, Denial, Ending, Event, Phase, SessionError, StreamEvent, Timer};
+use super::{Action, Deadlines, Ending, Event, Phase, SessionError, StreamEvent, Timer};
 use crate::flow::StreamPlan;
+use crate::on_host::OnHost;
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::protocol::extension::Offer;
 use crate::protocol::frame::{FrameProgress, FrameReader};
@@ -47,9 +49,9 @@ pub struct Shared<const N: usize> {
     /// Datagrams that came together share their time of arrival.
     pub(super) jitter_of_batches: bool,
     /// Server: the client reads a text after a refusal.
-    pub(super) explains: bool,
+    pub(super) explains: OnHost<()>,
     /// Server: the refusal whose text is to be sent.
-    pub(super) refused: Option<SessionError>,
+    pub(super) refused: OnHost<SessionError>,
 }
 
 /// Why a sample was asked for.
@@ -122,8 +124,8 @@ impl<const N: usize> Shared<N> {
             watch: Watch::default(),
             concurrent_tests: 0,
             jitter_of_batches: false,
-            explains: false,
-            refused: None,
+            explains: OnHost::NONE,
+            refused: OnHost::NONE,
         }
     }
 
@@ -337,7 +339,12 @@ impl<const N: usize> Shared<N> {
         }
     }
 
+    /// Nothing limits a test.
+    #[cfg(not(feature = "host"))]
+    pub(super) fn deny(&mut self, _: Denial) {}
+
     /// The test is not allowed, or not any more.
+    #[cfg(feature = "host")]
     pub(super) fn deny(&mut self, denial: Denial) {
         let parting = match denial.told() {
             ServerError { number: error_number::BUSY, .. } => {
@@ -360,8 +367,9 @@ impl<const N: usize> Shared<N> {
         }
         let is_refusal =
             matches!(parting, Parting::Error(_) | Parting::Code(ControlCode::AccessDenied));
-        if let (true, true, Ending::Failed(error)) = (self.explains, is_refusal, ending) {
-            self.refused = Some(error);
+        let is_explained = self.explains.as_ref().is_some() && is_refusal;
+        if let (true, Ending::Failed(error)) = (is_explained, ending) {
+            self.refused.set(error);
             self.outbox.push_document(DocumentKind::Explanation);
         }
         self.phase = Phase::Over;

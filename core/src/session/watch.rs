@@ -3,33 +3,38 @@
 //! limit. A test that is merely quiet lives as long as its control connection.
 
 use super::allowance::Allowance;
+#[cfg(feature = "host")]
 use super::policy::Policy;
 use super::rate::{RateWatch, Share};
 use super::shared::{Conclusion, Parting, Purpose, Shared};
 use super::{Action, SessionError, Timer};
+use crate::on_host::OnHost;
 use crate::protocol::code::{ControlCode, ServerError, error_number};
 use crate::stats::Sample;
-use crate::test::{End, Role, TestSettings};
+#[cfg(feature = "host")]
+use crate::test::TestSettings;
+use crate::test::{End, Role};
 use crate::time::Instant;
 
 /// What a server watches of one test.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     /// The test's rate against its own limit.
-    rate: Option<RateWatch>,
+    rate: OnHost<RateWatch>,
     /// Its part of what the whole server may move.
-    share: Option<Share>,
+    share: OnHost<Share>,
     /// Bytes that it may move.
-    bytes: Option<Allowance>,
+    bytes: OnHost<Allowance>,
 }
 
 impl Watch {
-    pub(super) fn new(policy: &Policy, settings: &TestSettings) -> Self {
-        Self {
-            rate: policy.bitrate.map(|limit| RateWatch::new(limit, settings)),
-            share: policy.server_bitrate.map(|limit| Share::new(limit, settings)),
-            bytes: policy.bytes.map(|limit| Allowance::new(limit, settings)),
-        }
+    #[cfg(feature = "host")]
+    pub(super) fn limit_to(&mut self, policy: &Policy, settings: &TestSettings) {
+        *self = Self {
+            rate: OnHost::new(policy.bitrate.map(|limit| RateWatch::new(limit, settings))),
+            share: OnHost::new(policy.server_bitrate.map(|limit| Share::new(limit, settings))),
+            bytes: OnHost::new(policy.bytes.map(|limit| Allowance::new(limit, settings))),
+        };
     }
 
     /// The limit of bytes, if there is one.
@@ -52,7 +57,7 @@ impl<const N: usize> Shared<N> {
         if let Some(at) = rate_at.into_iter().chain(share_at).min() {
             self.timers.arm(Timer::Rate, at);
         }
-        if let Some(bytes) = bytes {
+        if let Some(bytes) = bytes.as_mut() {
             self.timers.arm(Timer::Amount, bytes.begin(now));
         }
     }
@@ -102,7 +107,7 @@ impl<const N: usize> Shared<N> {
 
     fn on_amount_check(&mut self, now: Instant, samples: &[Sample]) {
         let is_spent = self.is_spent(samples);
-        let Some(bytes) = &mut self.watch.bytes else { return };
+        let Some(bytes) = self.watch.bytes.as_mut() else { return };
         match bytes.look(now, moved(samples), is_spent) {
             Ok(at) => self.timers.arm(Timer::Amount, at),
             Err(denial) => self.deny(denial),
@@ -124,7 +129,7 @@ impl<const N: usize> Shared<N> {
 
     /// A stream has what falls to it, and maybe all have: time to look.
     pub(super) fn on_share(&mut self) {
-        if let Some(bytes) = &mut self.watch.bytes {
+        if let Some(bytes) = self.watch.bytes.as_mut() {
             bytes.hurry();
             self.want_sample(Purpose::Amount);
         }

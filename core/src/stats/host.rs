@@ -1,6 +1,7 @@
 //! What the system says of a stream's socket and thread, between the first look at it and the last.
 
 use super::Histogram;
+use crate::on_host::OnHost;
 use crate::report::{SenderWaits, StreamDetail, ThreadUse};
 use crate::time::Instant;
 
@@ -39,8 +40,8 @@ pub struct TcpView {
 /// All looks of a stream together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostAccount<const B: usize> {
-    first: Option<(Instant, HostView)>,
-    last: Option<(Instant, HostView)>,
+    first: OnHost<(Instant, HostView)>,
+    last: OnHost<(Instant, HostView)>,
     idle_round_trip_us: Option<u32>,
     round_trips: Histogram<B>,
 }
@@ -49,9 +50,9 @@ impl<const B: usize> HostAccount<B> {
     /// Takes a look; the first is taken before there is data.
     pub(crate) fn record(&mut self, now: Instant, view: HostView) {
         let rtt_us = view.tcp.and_then(|tcp| tcp.rtt_us).filter(|&rtt_us| rtt_us > 0);
-        match self.first {
+        match self.first.as_ref() {
             None => {
-                self.first = Some((now, view));
+                self.first.set((now, view));
                 self.idle_round_trip_us = rtt_us;
             }
             Some(_) => {
@@ -59,7 +60,7 @@ impl<const B: usize> HostAccount<B> {
                 rtt_ns.into_iter().for_each(|ns| self.round_trips.record(ns));
             }
         }
-        self.last = Some((now, view));
+        self.last.set((now, view));
     }
 
     /// Counts anew from the last look on.
@@ -70,7 +71,10 @@ impl<const B: usize> HostAccount<B> {
 
     /// Fills in what is known of the stretch.
     pub(crate) fn tell(&self, detail: &mut StreamDetail) {
-        let (Some((began, first)), Some((ended, last))) = (self.first, self.last) else { return };
+        let (Some((began, first)), Some((ended, last))) = (self.first.get(), self.last.get())
+        else {
+            return;
+        };
         detail.socket_drops = grown(last.socket_drops, first.socket_drops);
         detail.buffer_bytes = last.buffer_bytes;
         detail.idle_round_trip_us = self.idle_round_trip_us;
@@ -97,7 +101,7 @@ impl<const B: usize> HostAccount<B> {
     /// The stretch from the last look of `earlier` to that of this.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
-            first: earlier.last.or(self.first),
+            first: if earlier.last.as_ref().is_some() { earlier.last } else { self.first },
             last: self.last,
             idle_round_trip_us: self.idle_round_trip_us,
             round_trips: self.round_trips.since(&earlier.round_trips),

@@ -3,6 +3,7 @@
 
 use super::known::{RoleRow, WholeRow};
 use super::{Sample, Tally, TcpStats};
+use crate::on_host::OnHost;
 use crate::protocol::results::ResultsStream;
 use crate::report::{
     Datagrams, SideSummary, Span, StreamDetail, StreamInterval, StreamSummary, TcpSummary,
@@ -40,9 +41,9 @@ pub struct StreamAccount {
     extremes: TcpExtremes,
     remote: Option<SideSummary>,
     /// What this end knows beyond its totals.
-    known: RoleRow,
+    known: OnHost<RoleRow>,
     /// What the peer told of that.
-    told: RoleRow,
+    told: OnHost<RoleRow>,
 }
 
 impl StreamAccount {
@@ -58,8 +59,8 @@ impl StreamAccount {
             omit_is_exact: false,
             extremes: TcpExtremes::default(),
             remote: None,
-            known: RoleRow::new(),
-            told: RoleRow::new(),
+            known: OnHost::NONE,
+            told: OnHost::NONE,
         }
     }
 
@@ -193,22 +194,23 @@ impl StreamAccount {
 
     /// What this end knows beyond its totals.
     pub(super) fn detail(&self) -> StreamDetail {
-        WholeRow::from_role(self.role, &self.known).detail()
+        let known = self.known.as_ref().map(|known| WholeRow::from_role(self.role, known).detail());
+        known.unwrap_or_default()
     }
 
     /// What the peer knows beyond its totals, if it told anything of the sort.
     pub(super) fn remote_detail(&self) -> Option<StreamDetail> {
-        let told = WholeRow::from_role(self.role.opposite(), &self.told);
-        (!self.told.is_empty()).then(|| told.detail())
+        let told = self.told.as_ref().filter(|told| !told.is_empty())?;
+        Some(WholeRow::from_role(self.role.opposite(), told).detail())
     }
 
     pub(super) fn set_detail(&mut self, detail: &StreamDetail) {
-        self.known = WholeRow::of(detail).of_role(self.role);
+        self.known.set(WholeRow::of(detail).of_role(self.role));
     }
 
     /// Takes what the peer knows beyond its line; what only this end can know is left out.
     pub(super) fn apply_remote_detail(&mut self, peer: &StreamDetail) {
-        self.told = WholeRow::of(peer).of_role(self.role.opposite());
+        self.told.set(WholeRow::of(peer).of_role(self.role.opposite()));
     }
 
     fn retransmits(&self) -> Option<u64> {

@@ -5,9 +5,8 @@ use ::smoltcp::socket::{tcp, udp};
 use ::smoltcp::time::Instant;
 use ::smoltcp::wire::IpEndpoint;
 use linerate_embedded::engine::protocol::cookie::Cookie;
-use linerate_embedded::engine::protocol::parameters::ClientText;
 use linerate_embedded::engine::report::{SideSummary, StreamSummary};
-use linerate_embedded::engine::session::{ClientConfig, Deadlines, Ending, Event, Phase};
+use linerate_embedded::engine::session::{ClientConfig, Ending, Event, Phase};
 use linerate_embedded::engine::test::TestSettings;
 use linerate_embedded::smoltcp;
 use linerate_embedded::{ClientStorage, NotBegun, NotReached, Observer, Progress};
@@ -45,15 +44,7 @@ impl Client {
         let mut client = smoltcp::Client::new(MTU, &mut net.sockets, buffers);
         let all = net.sockets.iter().map(|(handle, _)| handle);
         let sockets = all.filter(|handle| !earlier.contains(handle)).collect();
-        let config = ClientConfig {
-            settings,
-            packet_rate: None,
-            text: ClientText::default(),
-            client_version: linerate_embedded::engine::IPERF3_EQUIVALENT,
-            interval: None,
-            offer: None,
-            deadlines: Deadlines::default(),
-        };
+        let config = ClientConfig::new(settings);
         let cookie = Cookie::from_random([net.port() as u8; 36]);
         let Net { interface, sockets: set, .. } = net;
         client.start(now, interface, set, server, config, cookie)?;
