@@ -1,30 +1,23 @@
 //! The firmware by hand: `firmware run IMAGE [ARGUMENT...]` boots an image and prints its log.
 //! `cargo xtask firmware` builds the images and runs this.
 
-#![cfg(target_os = "linux")]
+#[cfg(target_os = "linux")]
+mod run;
 
-use std::process::ExitCode;
-use std::time::Duration;
-
-use linerate_tests::board::{Board, Setup};
-
-fn main() -> ExitCode {
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["run", image, ref arguments @ ..] => run(image, arguments),
+        ["run", image, ref arguments @ ..] => run::run(image, arguments),
         _ => {
             eprintln!("usage: firmware run IMAGE [ARGUMENT...]");
-            return ExitCode::FAILURE;
+            return std::process::ExitCode::FAILURE;
         }
     }
-    ExitCode::SUCCESS
+    std::process::ExitCode::SUCCESS
 }
 
-/// Until the image ends, or its reader.
-fn run(image: &str, arguments: &[&str]) {
-    let board = Board::start(image, Setup { arguments, ..Setup::default() });
-    println!("ready: {image} is at {} port {}", board.host, board.port);
-    while let Some(line) = board.line(Duration::MAX) {
-        println!("{line}");
-    }
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("the board is emulated on Linux only");
 }

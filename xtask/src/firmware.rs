@@ -95,6 +95,13 @@ fn test() -> Result<(), String> {
     succeed(tests.args(["--test", "firmware", "--", "--include-ignored"]))
 }
 
+/// Checks how its sources look; the root's own check does not reach them.
+pub(crate) fn format() -> Command {
+    let mut command = cargo(&["fmt", "--check"]);
+    command.current_dir(root().join("embedded/firmware"));
+    command
+}
+
 /// What the program `firmware` of the tests' package does.
 fn by_program(options: &[&str]) -> Result<(), String> {
     let mut list = Steps::new(BUILDS.len());

@@ -18,9 +18,10 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(9 + firmware::STEPS + usize::from(long));
+    let mut steps = Steps::new(10 + firmware::STEPS + usize::from(long));
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
+    steps.command("format of the firmware", &mut firmware::format())?;
     steps.command("clippy", &mut clippy())?;
     steps.command("documentation", &mut documentation())?;
     steps.command("linerate command", &mut cargo(&BUILD_COMMAND))?;

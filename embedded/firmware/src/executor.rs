@@ -20,8 +20,7 @@ use crate::{clock, lan9118, power};
 /// When it is called twice.
 pub fn run(begin: impl FnOnce(Spawner)) -> ! {
     static EXECUTOR: StaticCell<raw::Executor> = StaticCell::new();
-    let executor: &'static raw::Executor =
-        EXECUTOR.init(raw::Executor::new(core::ptr::null_mut()));
+    let executor: &'static raw::Executor = EXECUTOR.init(raw::Executor::new(core::ptr::null_mut()));
     begin(executor.spawner());
     loop {
         // SAFETY: only this loop polls it, and it does not call itself.

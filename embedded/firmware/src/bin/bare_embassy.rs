@@ -101,7 +101,9 @@ async fn datagrams(stack: Stack<'static>) {
             (Some(Command::Send(wanted)), _, from) => {
                 for _ in 0..wanted {
                     // A peer that is not there gets nothing, and needs none.
-                    let _ = socket.send_to_with(DATAGRAM_BYTES, from, |buffer| (buffer.len(), ())).await;
+                    let _ = socket
+                        .send_to_with(DATAGRAM_BYTES, from, |buffer| (buffer.len(), ()))
+                        .await;
                 }
                 let wanted = u64::from(wanted);
                 bare::told("Sender", wanted * DATAGRAM_BYTES as u64, wanted);

@@ -14,8 +14,7 @@ use smoltcp::iface::{SocketSet, SocketStorage};
 use smoltcp::socket::udp::PacketMetadata;
 use static_cell::{ConstStaticCell, StaticCell};
 
-type Storage =
-    ServerStorage<STREAMS, CONTROL_BUFFER_BYTES, TCP_BUFFER_BYTES, UDP_BUFFER_BYTES>;
+type Storage = ServerStorage<STREAMS, CONTROL_BUFFER_BYTES, TCP_BUFFER_BYTES, UDP_BUFFER_BYTES>;
 
 #[entry]
 fn main() -> ! {
