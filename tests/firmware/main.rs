@@ -1,6 +1,11 @@
-//! The firmware by hand: `firmware run IMAGE [ARGUMENT...]` boots an image and prints its log.
-//! `cargo xtask firmware` builds the images and runs this.
+//! The firmware by hand: `firmware run IMAGE [ARGUMENT...]` boots an image and prints its log;
+//! `firmware bench` and `firmware cost` measure servers beside bare loops. `cargo xtask firmware` builds
+//! the images and runs this.
 
+#[cfg(target_os = "linux")]
+mod bench;
+#[cfg(target_os = "linux")]
+mod load;
 #[cfg(target_os = "linux")]
 mod run;
 
@@ -9,8 +14,9 @@ fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["run", image, ref arguments @ ..] => run::run(image, arguments),
+        ["bench"] => bench::bench(5),
         _ => {
-            eprintln!("usage: firmware run IMAGE [ARGUMENT...]");
+            eprintln!("usage: firmware run IMAGE [ARGUMENT...] | bench");
             return std::process::ExitCode::FAILURE;
         }
     }

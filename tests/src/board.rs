@@ -47,6 +47,8 @@ pub struct Measured {
     pub role: String,
     /// Bytes of data.
     pub bytes: u64,
+    /// From the start of the stream to its end.
+    pub duration: Duration,
     /// Datagrams.
     pub packets: u64,
     /// Those of them that did not come.
@@ -165,6 +167,7 @@ impl<'n> Board<'n> {
             .map(|line| Measured {
                 role: before(&line, ":").to_owned(),
                 bytes: number(&line, " bytes"),
+                duration: Duration::from_millis(number(&line, " ms")),
                 packets: number(&line, " packets"),
                 lost: number(&line, " lost"),
             })

@@ -6,7 +6,7 @@
 
 use defmt::info;
 
-use crate::log;
+use crate::{clock, log};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +35,44 @@ impl Command {
     }
 }
 
-/// Tells what was counted, in the words of servers.
-pub fn told(role: &str, bytes: u64, packets: u64) {
-    info!("stream 1, {=str}: {} bytes in 0 ms, {} packets, 0 lost", role, bytes, packets);
-    log::costs();
+/// Data of a connection, or of datagrams, that goes on.
+#[derive(Debug, Clone, Copy)]
+pub struct Tally {
+    role: &'static str,
+    began_micros: u64,
+    /// Bytes of data until now.
+    pub bytes: u64,
+    /// Datagrams until now.
+    pub packets: u64,
+}
+
+impl Tally {
+    /// Data that comes from here on.
+    pub fn of_receiver() -> Self {
+        Self { role: "Receiver", began_micros: clock::micros(), bytes: 0, packets: 0 }
+    }
+
+    /// Data that is sent from here on.
+    pub fn of_sender() -> Self {
+        Self { role: "Sender", ..Self::of_receiver() }
+    }
+
+    /// Counts a datagram.
+    pub fn add_datagram(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+        self.packets += 1;
+    }
+
+    /// Tells all of it, in the words of servers.
+    pub fn tell(&self) {
+        let Self { role, began_micros, bytes, packets } = *self;
+        let millis = (clock::micros() - began_micros) / 1000;
+        info!(
+            "stream 1, {=str}: {} bytes in {} ms, {} packets, 0 lost",
+            role, bytes, millis, packets
+        );
+        log::costs();
+    }
 }
 
 /// Bytes of the datagrams that are sent.

@@ -6,7 +6,7 @@ use cortex_m_rt::entry;
 use embassy_net::tcp::{Error, TcpSocket};
 use embassy_net::udp::{PacketMetadata, UdpSocket};
 use embassy_net::{Stack, StackResources};
-use linerate_firmware::bare::{self, Command, DATAGRAM_BYTES};
+use linerate_firmware::bare::{Command, DATAGRAM_BYTES, Tally};
 use linerate_firmware::network::{DATAGRAMS, PORT, TCP_BUFFER_BYTES, UDP_BUFFER_BYTES};
 use static_cell::{ConstStaticCell, StaticCell};
 
@@ -50,28 +50,29 @@ async fn serve(socket: &mut TcpSocket<'_>) -> Result<(), Error> {
     }
     match Command::read(&command) {
         Some(Command::Discard) => {
-            let mut bytes = 0;
+            let mut tally = Tally::of_receiver();
             loop {
                 match socket.read_with(|bytes| (bytes.len(), bytes.len())).await? {
                     0 => break,
-                    come => bytes += come as u64,
+                    come => tally.bytes += come as u64,
                 }
             }
-            bare::told("Receiver", bytes, 0);
+            tally.tell();
         }
         Some(Command::Send(bytes)) => {
-            let mut left = bytes as usize;
+            let (mut tally, mut left) = (Tally::of_sender(), bytes as usize);
             while left > 0 {
                 let most = left;
-                left -= socket
-                    .write_with(|buffer| {
-                        let bytes = buffer.len().min(most);
-                        (bytes, bytes)
-                    })
-                    .await?;
+                let sent = socket.write_with(|buffer| {
+                    let bytes = buffer.len().min(most);
+                    (bytes, bytes)
+                });
+                let sent = sent.await?;
+                left -= sent;
+                tally.bytes += sent as u64;
             }
             socket.flush().await?;
-            bare::told("Sender", u64::from(bytes), 0);
+            tally.tell();
         }
         Some(Command::End) | None => {}
     }
@@ -88,31 +89,30 @@ async fn datagrams(stack: Stack<'static>) {
     let [received, transmitted] = METADATA.take();
     let mut socket = UdpSocket::new(stack, received, receive, transmitted, transmit);
     socket.bind(PORT).expect("the port is not zero, and the socket is fresh");
-    let (mut bytes, mut packets) = (0, 0);
+    let mut received: Option<Tally> = None;
     loop {
-        let come = socket.recv_from_with(|datagram, from| {
-            (Command::read(datagram), datagram.len() as u64, from)
-        });
+        let come =
+            socket.recv_from_with(|datagram, from| (Command::read(datagram), datagram.len(), from));
         match come.await {
-            (Some(Command::Discard), come, _) => {
-                bytes += come;
-                packets += 1;
+            (Some(Command::Discard), bytes, _) => {
+                received.get_or_insert_with(Tally::of_receiver).add_datagram(bytes);
             }
-            (Some(Command::Send(wanted)), _, from) => {
-                for _ in 0..wanted {
-                    // A peer that is not there gets nothing, and needs none.
-                    let _ = socket
-                        .send_to_with(DATAGRAM_BYTES, from, |buffer| (buffer.len(), ()))
-                        .await;
+            (Some(Command::Send(packets)), _, from) => {
+                let mut tally = Tally::of_sender();
+                for _ in 0..packets {
+                    let sent = socket.send_to_with(DATAGRAM_BYTES, from, |room| (room.len(), ()));
+                    if sent.await.is_ok() {
+                        tally.add_datagram(DATAGRAM_BYTES);
+                    }
                 }
-                let wanted = u64::from(wanted);
-                bare::told("Sender", wanted * DATAGRAM_BYTES as u64, wanted);
+                tally.tell();
             }
-            (Some(Command::End), ..) if packets > 0 => {
-                bare::told("Receiver", bytes, packets);
-                (bytes, packets) = (0, 0);
+            (Some(Command::End), ..) => {
+                if let Some(tally) = received.take() {
+                    tally.tell();
+                }
             }
-            (Some(Command::End) | None, ..) => {}
+            (None, ..) => {}
         }
     }
 }

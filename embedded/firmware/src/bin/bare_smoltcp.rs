@@ -3,7 +3,7 @@
 #![no_main]
 
 use cortex_m_rt::entry;
-use linerate_firmware::bare::{self, Command, DATAGRAM_BYTES};
+use linerate_firmware::bare::{Command, DATAGRAM_BYTES, Tally};
 use linerate_firmware::network::{DATAGRAMS, PORT, TCP_BUFFER_BYTES, UDP_BUFFER_BYTES};
 use smoltcp::iface::{SocketHandle, SocketSet, SocketStorage};
 use smoltcp::socket::{tcp, udp};
@@ -44,8 +44,8 @@ fn main() -> ! {
 /// What the one TCP connection does.
 enum Connection {
     Awaited,
-    Discards { bytes: u64 },
-    Sends { left: usize, bytes: u64 },
+    Discards(Tally),
+    Sends(Tally, usize),
     Closes,
 }
 
@@ -61,26 +61,26 @@ impl Connection {
                     socket.set_nagle_enabled(false);
                     let begin = socket.recv(|bytes| (Command::BYTES, Command::read(bytes)));
                     match begin.expect("so many bytes are there") {
-                        Some(Command::Discard) => *self = Self::Discards { bytes: 0 },
-                        Some(Command::Send(left)) => {
-                            *self = Self::Sends { left: left as usize, bytes: u64::from(left) };
+                        Some(Command::Discard) => *self = Self::Discards(Tally::of_receiver()),
+                        Some(Command::Send(bytes)) => {
+                            *self = Self::Sends(Tally::of_sender(), bytes as usize);
                         }
                         Some(Command::End) | None => socket.abort(),
                     }
                 }
             }
-            Self::Discards { bytes } => {
+            Self::Discards(tally) => {
                 while socket.can_recv() {
                     let Ok(come) = socket.recv(|bytes| (bytes.len(), bytes.len())) else { break };
-                    *bytes += come as u64;
+                    tally.bytes += come as u64;
                 }
                 if !socket.may_recv() {
-                    bare::told("Receiver", *bytes, 0);
+                    tally.tell();
                     socket.close();
                     *self = Self::Closes;
                 }
             }
-            Self::Sends { left, bytes } => {
+            Self::Sends(tally, left) => {
                 while *left > 0 && socket.can_send() {
                     let most = *left;
                     let sent = socket.send(|buffer| {
@@ -89,9 +89,10 @@ impl Connection {
                     });
                     let Ok(sent) = sent else { break };
                     *left -= sent;
+                    tally.bytes += sent as u64;
                 }
                 if *left == 0 && socket.send_queue() == 0 || !socket.may_send() {
-                    bare::told("Sender", *bytes - *left as u64, 0);
+                    tally.tell();
                     socket.close();
                     *self = Self::Closes;
                 }
@@ -109,15 +110,8 @@ impl Connection {
 /// What the UDP port does: count, and send what it was asked for.
 #[derive(Default)]
 struct Datagrams {
-    bytes: u64,
-    packets: u64,
-    sends: Option<Sending>,
-}
-
-struct Sending {
-    to: udp::UdpMetadata,
-    left: u32,
-    packets: u32,
+    received: Option<Tally>,
+    sends: Option<(Tally, udp::UdpMetadata, u32)>,
 }
 
 impl Datagrams {
@@ -126,26 +120,27 @@ impl Datagrams {
         while let Ok((datagram, from)) = socket.recv() {
             match Command::read(datagram) {
                 Some(Command::Discard) => {
-                    self.bytes += datagram.len() as u64;
-                    self.packets += 1;
+                    let tally = self.received.get_or_insert_with(Tally::of_receiver);
+                    tally.add_datagram(datagram.len());
                 }
                 Some(Command::Send(packets)) => {
-                    self.sends = Some(Sending { to: from, left: packets, packets });
+                    self.sends = Some((Tally::of_sender(), from, packets));
                 }
-                Some(Command::End) if self.packets > 0 => {
-                    bare::told("Receiver", self.bytes, self.packets);
-                    *self = Self::default();
+                Some(Command::End) => {
+                    if let Some(tally) = self.received.take() {
+                        tally.tell();
+                    }
                 }
-                Some(Command::End) | None => {}
+                None => {}
             }
         }
-        let Some(Sending { to, left, packets }) = &mut self.sends else { return };
+        let Some((tally, to, left)) = &mut self.sends else { return };
         while *left > 0 && socket.send(DATAGRAM_BYTES, *to).is_ok() {
             *left -= 1;
+            tally.add_datagram(DATAGRAM_BYTES);
         }
         if *left == 0 {
-            let packets = u64::from(*packets);
-            bare::told("Sender", packets * DATAGRAM_BYTES as u64, packets);
+            tally.tell();
             self.sends = None;
         }
     }
