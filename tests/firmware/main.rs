@@ -5,6 +5,10 @@
 #[cfg(target_os = "linux")]
 mod bench;
 #[cfg(target_os = "linux")]
+mod cost;
+#[cfg(target_os = "linux")]
+mod elf;
+#[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
 mod run;
@@ -12,15 +16,26 @@ mod run;
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["run", image, ref arguments @ ..] => run::run(image, arguments),
-        ["bench"] => bench::bench(5),
-        _ => {
-            eprintln!("usage: firmware run IMAGE [ARGUMENT...] | bench");
-            return std::process::ExitCode::FAILURE;
+    let outcome = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["run", image, ref arguments @ ..] => {
+            run::run(image, arguments);
+            Ok(())
+        }
+        ["bench"] => {
+            bench::bench(5);
+            Ok(())
+        }
+        ["cost"] => cost::cost(false),
+        ["cost", "--write"] => cost::cost(true),
+        _ => Err("usage: firmware run IMAGE [ARGUMENT...] | bench | cost [--write]".to_owned()),
+    };
+    match outcome {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("firmware: {message}");
+            std::process::ExitCode::FAILURE
         }
     }
-    std::process::ExitCode::SUCCESS
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,0 +1,117 @@
+//! What the images cost, counted: instructions for each byte and datagram (QEMU's clock goes by them),
+//! flash, memory and stack. All of it stands in a table of the repository, which the figures are held
+//! against; what grows past the leeway fails.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use linerate_tests::board::{Board, Setup, path_of};
+
+use crate::bench::STACKS;
+use crate::elf;
+use crate::load::{Image, Kind};
+
+/// Measures all images, and holds the figures against the table, or writes them into it.
+pub(crate) fn cost(writes: bool) -> Result<(), String> {
+    let found: Vec<Figure> =
+        STACKS.iter().flat_map(|(_, images)| images).flat_map(figures_of).collect();
+    let path = Path::new(TABLE);
+    if writes {
+        std::fs::write(path, table(&found)).map_err(|why| format!("{TABLE}: {why}"))?;
+    }
+    let text = std::fs::read_to_string(path).map_err(|why| format!("{TABLE}: {why}"))?;
+    let mut grown = Vec::new();
+    for Figure { image, what, value } in &found {
+        let kept = kept(&text, image, what);
+        let change = kept.map(|kept| (value / kept - 1.0) * 100.0);
+        let shown = change.map_or("new".to_owned(), |change| format!("{change:+.1} %"));
+        println!("{image:16} {what:36} {value:>10.2} {shown:>10}");
+        if change.is_none_or(|change| change > LEEWAY_PERCENT) {
+            grown.push(format!("{image}: {what}"));
+        }
+    }
+    if grown.is_empty() {
+        return Ok(());
+    }
+    let grown = grown.join("\n  ");
+    Err(format!(
+        "more than {LEEWAY_PERCENT} % above {TABLE}:\n  {grown}\n\
+         if it must be, `cargo xtask firmware cost --write` writes the new figures"
+    ))
+}
+
+/// One line of the table.
+struct Figure {
+    image: &'static str,
+    what: String,
+    value: f64,
+}
+
+fn figures_of(image: &Image) -> Vec<Figure> {
+    let name = image.name();
+    let figure = |what: String, value: f64| Figure { image: name, what, value };
+    let setup = Setup { counts_instructions: true, ..Setup::default() };
+    let board = Board::start(name, setup);
+    let mut figures = Vec::new();
+    let mut stack_bytes = 0;
+    for kind in Kind::ALL {
+        let [first, small, large] = [few(kind), few(kind), many(kind)].map(|asked| {
+            let measured = image.run(&board, kind, asked);
+            let costs = board.costs();
+            stack_bytes = costs.stack_bytes;
+            (kind.count(&measured) as f64, costs.busy.as_micros() as f64 * 1000.0)
+        });
+        // What a test costs by itself is in both, and so taken away.
+        let (of_small, of_large) = (small.1 - first.1, large.1 - small.1);
+        let each = (of_large - of_small) / (large.0 - small.0);
+        figures.push(figure(format!("instructions a {}", kind.name()), each));
+    }
+    let size = elf::size_of(&path_of(name));
+    figures.push(figure("bytes of flash".to_owned(), size.flash_bytes as f64));
+    figures.push(figure("bytes of static memory".to_owned(), size.memory_bytes as f64));
+    figures.push(figure("bytes of the deepest stack".to_owned(), stack_bytes as f64));
+    figures
+}
+
+const fn few(kind: Kind) -> u32 {
+    match kind {
+        Kind::ReceivedBytes | Kind::SentBytes => 128 << 10,
+        Kind::ReceivedDatagrams | Kind::SentDatagrams => 200,
+    }
+}
+
+const fn many(kind: Kind) -> u32 {
+    match kind {
+        Kind::ReceivedBytes | Kind::SentBytes => 8 << 20,
+        Kind::ReceivedDatagrams | Kind::SentDatagrams => 4000,
+    }
+}
+
+fn table(figures: &[Figure]) -> String {
+    let mut text = HEAD.to_owned();
+    for Figure { image, what, value } in figures {
+        let _ = writeln!(text, "| {image} | {what} | {value:.2} |");
+    }
+    text
+}
+
+/// What the table has for a figure.
+fn kept(table: &str, image: &str, what: &str) -> Option<f64> {
+    let begin = format!("| {image} | {what} | ");
+    let row = table.lines().find_map(|line| line.strip_prefix(&begin))?;
+    row.trim_end_matches(" |").parse().ok()
+}
+
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../embedded/firmware/COST.md");
+const LEEWAY_PERCENT: f64 = 5.0;
+const HEAD: &str = "# What the firmware costs
+
+Written by `cargo xtask firmware cost --write`; `cargo xtask test` fails when a figure grows by more than
+5 %. Instructions are counted by QEMU (`-icount shift=0`) while the core does not sleep: those of a large
+test less those of a small one, by what the large one moved more, so that what a test costs by itself is
+not in them. Datagrams have 1400 bytes. Flash is all that is loaded, memory all that is static, the stack
+what lost its paint in these tests.
+
+| image | what | figure |
+|---|---|---|
+";
