@@ -25,6 +25,7 @@ const ONE_STREAM: &[&str] = &[
     "-u -t 1 -b 5M -l 1400",
     "-u -t 1 -b 5M -l 1400 -R",
     "-u -n 500K -b 5M -l 1400",
+    "-u -t 1 -b 0 -l 1400 -R",
 ];
 
 /// For an image with room for two.

@@ -53,9 +53,10 @@ impl<'d, const N: usize, const D: usize, const U: usize> Sockets<'d, N, D, U> {
             // What is sent comes to be acknowledged.
             let _ = pin!(socket.flush()).poll(cx);
         }
-        for socket in &self.udp {
+        for socket in &mut self.udp {
             let _ = socket.poll_recv_ready(cx);
-            let _ = socket.poll_send_ready(cx);
+            // That there is room for something does not tell that there is enough.
+            let _ = pin!(socket.flush()).poll(cx);
         }
     }
 
