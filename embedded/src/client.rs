@@ -139,15 +139,19 @@ impl<'a, const N: usize> Client<'a, N> {
             } else {
                 return Some(*until);
             };
-            *state = match why {
-                None => State::Running(Running::new(now, order, observer)),
+            let order = *order;
+            match why {
+                None => {
+                    observer.test_began(order.server, order.cookie);
+                    begin(state, now, order);
+                }
                 Some(why) => {
                     net.abort(Self::CONTROL);
                     connections.leave(now, net, Self::CONTROL);
                     observer.not_reached(order.server, why);
-                    State::Idle
+                    *state = State::Idle;
                 }
-            };
+            }
         }
         if let State::Running(Running { test, opening }) = state {
             let mut stage = Stage { now, net, connections, opening, observer };
@@ -186,15 +190,17 @@ impl<'a, const N: usize> Client<'a, N> {
     }
 }
 
-impl<'a, const N: usize> Running<'a, N> {
-    fn new(now: Instant, order: &Order<'a>, observer: &mut dyn Observer<N>) -> Self {
-        let &Order { server, config, cookie } = order;
-        observer.test_began(server, cookie);
-        let session = ClientSession::new(now, config, cookie);
-        let session = session.expect("there is room for its streams, as its start saw");
-        let test = Test::new(session, Client::<N>::CONTROL);
-        Self { test, opening: Opening { server, cookie, is_known: [false; N] } }
-    }
+/// Begins the session with a server that is reached. Out of line, for a stack that is small: what makes a
+/// value as large as a session holds it once more, and is gone before the session has anything to do.
+#[inline(never)]
+fn begin<'a, const N: usize>(state: &mut State<'a, N>, now: Instant, order: Order<'a>) {
+    let Order { server, config, cookie } = order;
+    let session = ClientSession::new(now, config, cookie);
+    let session = session.expect("there is room for its streams, as its start saw");
+    *state = State::Running(Running {
+        test: Test::new(session, Client::<N>::CONTROL),
+        opening: Opening { server, cookie, is_known: [false; N] },
+    });
 }
 
 /// What every part of a poll works with.

@@ -99,13 +99,15 @@ impl<const N: usize> Server<N> {
         stage.receive_visitors(test);
         stage.receive_datagrams(test);
         let next = test.as_mut().and_then(|running| running.test.work(&mut stage));
-        let is_over = test.as_ref().is_some_and(|running| running.test.is_over(&mut stage));
-        if is_over && let Some(Running { test, .. }) = test.take() {
-            stage.connections.part(now, test.control());
+        let over = test.as_ref().filter(|running| running.test.is_over(&mut stage));
+        let over = over.map(|running| running.test.control());
+        if let Some(control) = over {
+            *test = None;
+            stage.connections.part(now, control);
         }
         stage.connections.tidy(now, stage.net);
         // Whoever waits for the end of a test is served at once.
-        let again = is_over.then_some(now);
+        let again = over.map(|_| now);
         [next, again, stage.connections.deadline()].into_iter().flatten().min()
     }
 
@@ -181,8 +183,7 @@ impl<S: Net, const N: usize> Stage<'_, S, N> {
                     let peer = self.net.peer(socket).ok_or(TurnedAway::Gone)?;
                     self.connections.take(socket);
                     self.observer.test_began(peer, cookie);
-                    let session = ServerSession::new(self.now, self.config.session);
-                    *test = Some(Running { test: Test::new(session, socket), cookie, peer });
+                    begin(test, self.now, self.config, Visitor { socket, cookie, peer });
                     Ok(())
                 }
             },
@@ -338,6 +339,29 @@ impl<const N: usize> Running<N> {
         test.settle(stage);
         is_accepted
     }
+}
+
+/// Whoever said a cookie.
+struct Visitor {
+    socket: usize,
+    cookie: Cookie,
+    peer: SocketAddr,
+}
+
+/// Makes a test of a visitor. Out of line, for a stack that is small: what makes a value as large as a
+/// session holds it once more, and is gone before the session has anything to do.
+#[inline(never)]
+fn begin<const N: usize>(
+    test: &mut Option<Running<N>>,
+    now: Instant,
+    config: &Config,
+    Visitor { socket, cookie, peer }: Visitor,
+) {
+    *test = Some(Running {
+        test: Test::new(ServerSession::new(now, config.session), socket),
+        cookie,
+        peer,
+    });
 }
 
 /// The only socket for datagrams.

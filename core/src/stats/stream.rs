@@ -33,12 +33,12 @@ pub struct StreamAccount {
     /// At the end of the last interval.
     last: Tally,
     /// The kernel's view at that moment.
-    tcp: Option<TcpStats>,
+    tcp: OnHost<TcpStats>,
     /// The last one within the omitted start.
     omitted: Mark,
     /// The flow itself said where that was.
     omit_is_exact: bool,
-    extremes: TcpExtremes,
+    extremes: OnHost<TcpExtremes>,
     remote: Option<SideSummary>,
     /// What this end knows beyond its totals.
     known: OnHost<RoleRow>,
@@ -54,10 +54,10 @@ impl StreamAccount {
             state: StreamState::Flowing,
             previous: Mark::default(),
             last: Tally::default(),
-            tcp: None,
+            tcp: OnHost::NONE,
             omitted: Mark::default(),
             omit_is_exact: false,
-            extremes: TcpExtremes::default(),
+            extremes: OnHost::NONE,
             remote: None,
             known: OnHost::NONE,
             told: OnHost::NONE,
@@ -97,15 +97,17 @@ impl StreamAccount {
             self.omitted.tally = omitted;
             self.last = omitted;
         }
-        self.previous = Mark::new(self.last, self.tcp);
-        (self.last, self.tcp) = (sample.tally, sample.tcp);
+        self.previous = Mark::new(self.last, self.tcp.get());
+        (self.last, self.tcp) = (sample.tally, OnHost::new(sample.tcp));
         if let Some(tcp) = &sample.tcp {
-            self.extremes.record(tcp);
+            let mut extremes = self.extremes.get().unwrap_or_default();
+            extremes.record(tcp);
+            self.extremes.set(extremes);
         }
     }
 
     pub(super) fn restart_extremes(&mut self) {
-        self.extremes = TcpExtremes::default();
+        self.extremes = OnHost::NONE;
     }
 
     /// Bytes since the omitted start, up to `tally`.
@@ -139,7 +141,10 @@ impl StreamAccount {
                 retransmits: self.retransmits(),
             },
             remote: self.remote,
-            tcp: self.sender_tcp().and_then(|tcp| self.extremes.summary(tcp)),
+            tcp: self
+                .sender_tcp()
+                .zip(self.extremes.as_ref())
+                .and_then(|(tcp, all)| all.summary(tcp)),
         }
     }
 
@@ -219,7 +224,7 @@ impl StreamAccount {
     }
 
     fn retransmits_since(&self, mark: &Mark) -> Option<u64> {
-        Some(self.tcp?.retransmits?.saturating_sub(mark.retransmits.unwrap_or(0)))
+        Some(self.tcp.get()?.retransmits?.saturating_sub(mark.retransmits.unwrap_or(0)))
     }
 
     fn sender_tcp(&self) -> Option<&TcpStats> {
