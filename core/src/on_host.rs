@@ -27,8 +27,14 @@ impl<T> OnHost<T> {
         self.value.as_mut()
     }
 
-    pub(crate) fn set(&mut self, value: T) {
-        self.value = Some(value);
+    /// Puts there what is made.
+    pub(crate) fn set(&mut self, make: impl FnOnce() -> T) {
+        self.value = Some(make());
+    }
+
+    /// The value, which is made where it is not there yet.
+    pub(crate) fn get_or_make(&mut self, make: impl FnOnce() -> T) -> Option<&mut T> {
+        Some(self.value.get_or_insert_with(make))
     }
 }
 
@@ -48,7 +54,11 @@ impl<T> OnHost<T> {
         None
     }
 
-    pub(crate) fn set(&mut self, _: T) {}
+    pub(crate) fn set(&mut self, _: impl FnOnce() -> T) {}
+
+    pub(crate) fn get_or_make(&mut self, _: impl FnOnce() -> T) -> Option<&mut T> {
+        None
+    }
 }
 
 impl<T: Copy> OnHost<T> {

@@ -19,12 +19,8 @@
 use core::fmt::Write;
 use core::ops::BitAnd;
 
-use serde::Deserialize;
-
 use super::frame::{Document, Outgoing, PIECE_BYTES};
-use super::json::{
-    DocumentError, Filter, Kind, Member, NoTexts, Window, WrongType, capacity, handle_bytes,
-};
+use super::json::{DocumentError, Filter, Kind, Member, Numbers, Taker, Window, WrongType, places};
 
 /// The version of the extension that this engine speaks.
 pub const VERSION: u32 = 1;
@@ -122,12 +118,15 @@ impl core::fmt::Display for Spelled {
 
 /// Reads the server's answer.
 #[derive(Debug, Clone)]
-pub struct ExtensionReader(Filter<{ capacity(MEMBERS) }>);
+pub struct ExtensionReader {
+    filter: Filter,
+    offer: WireOffer,
+}
 
 impl ExtensionReader {
     /// A reader of one answer.
     pub const fn new() -> Self {
-        Self(Filter::new(MEMBERS, WrongType::Refused))
+        Self { filter: Filter::new(MEMBERS, WrongType::Refused), offer: WireOffer::new() }
     }
 
     /// What the server agrees to, once the document has ended.
@@ -135,8 +134,8 @@ impl ExtensionReader {
     /// # Errors
     /// [`DocumentError::Missing`] without a version that can be spoken.
     pub fn finish(self) -> Result<Offer, DocumentError> {
-        let wire: WireOffer = self.0.decode()?;
-        wire.offer().ok_or(DocumentError::Missing { key: "version" })
+        self.filter.check_complete()?;
+        self.offer.offer().ok_or(DocumentError::Missing { key: "version" })
     }
 }
 
@@ -148,32 +147,40 @@ impl Default for ExtensionReader {
 
 impl Document for ExtensionReader {
     fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
-        handle_bytes(&mut self.0, bytes, &mut NoTexts)
+        self.filter.handle_bytes(bytes, &mut self.offer)
     }
 
     fn handle_end(&mut self) -> Result<(), DocumentError> {
-        self.0.end(&mut NoTexts)
+        self.filter.end(&mut self.offer)
     }
 }
 
 /// The members of an offer, wherever it stands.
 pub(super) const MEMBERS: &[Member] =
-    &[Member::new("version", Kind::Int64), Member::new("features", Kind::Int64)];
+    &[Member::new("version", Kind::Number), Member::new("features", Kind::Number)];
 
 /// An offer as it came.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct WireOffer {
-    version: i64,
-    features: i64,
-}
+#[derive(Debug, Clone)]
+pub(super) struct WireOffer(Numbers<[i64; places(MEMBERS)]>);
 
 impl WireOffer {
+    pub(super) const fn new() -> Self {
+        Self(Numbers::new(MEMBERS))
+    }
+
     /// The offer, unless its version is none that can be spoken.
-    pub(super) fn offer(self) -> Option<Offer> {
-        let version = u32::try_from(self.version.min(u32::MAX.into())).ok()?;
-        let features = Features(self.features as u32);
+    pub(super) fn offer(&self) -> Option<Offer> {
+        let numbers: &Numbers = &self.0;
+        let version = u32::try_from(numbers.number("version")?.min(u32::MAX.into())).ok()?;
+        let features = Features(numbers.number("features").unwrap_or(0) as u32);
         (version > 0).then_some(Offer { version, features })
+    }
+}
+
+impl Taker for WireOffer {
+    fn handle_number(&mut self, _object: &'static str, place: usize, value: i64) {
+        let numbers: &mut Numbers = &mut self.0;
+        numbers.put(place, value);
     }
 }
 

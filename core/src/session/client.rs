@@ -382,7 +382,7 @@ impl<const N: usize> Client<'_, N> {
     ) -> Result<(), DocumentError> {
         let reading = core::mem::replace(&mut self.reading, Reading::Code);
         if let Reading::Explanation(refusal, _, document) = reading {
-            self.explanation.set(document.finish());
+            self.explanation.set(|| document.finish());
             shared.fail(SessionError::Refused(refusal), Parting::Nothing);
         }
         Ok(())
@@ -400,7 +400,7 @@ impl<const N: usize> Client<'_, N> {
         let reading = core::mem::replace(&mut self.reading, Reading::Code);
         if let Reading::Extension(_, document) = reading {
             let accepted = document.finish()?;
-            self.accepted.set(accepted);
+            self.accepted.set(|| accepted);
             shared.settings.counters_64bit |= accepted.features.contains(Features::WIDE_NUMBERS);
             shared.phase = Phase::Preparing;
         }
@@ -408,12 +408,12 @@ impl<const N: usize> Client<'_, N> {
     }
 
     fn on_results(&mut self, shared: &mut Shared<N>, now: Instant) -> Result<(), DocumentError> {
-        let reading = core::mem::replace(&mut self.reading, Reading::Code);
-        if let Reading::Results(_, document) = reading {
-            match shared.accounts.apply_remote(&document.finish()?) {
-                Ok(()) => shared.await_step(now),
-                Err(number) => self.fail(shared, PeerError::UnknownStream { number }.into()),
-            }
+        let Reading::Results(_, document) = &mut self.reading else { return Ok(()) };
+        let results = document.finish()?;
+        self.reading = Reading::Code;
+        match shared.accounts.apply_remote(&results) {
+            Ok(()) => shared.await_step(now),
+            Err(number) => self.fail(shared, PeerError::UnknownStream { number }.into()),
         }
         Ok(())
     }

@@ -304,10 +304,10 @@ impl<const N: usize, const T: usize> Server<N, T> {
         shared: &mut Shared<N>,
         _now: Instant,
     ) -> Result<(), DocumentError> {
-        let reading = core::mem::replace(&mut self.reading, Reading::Code);
-        if let Reading::Parameters(_, document) = reading {
-            self.on_agreed(shared, document.finish()?);
-        }
+        let Reading::Parameters(_, document) = &mut self.reading else { return Ok(()) };
+        let parameters = document.finish()?;
+        self.reading = Reading::Code;
+        self.on_agreed(shared, parameters);
         Ok(())
     }
 
@@ -372,9 +372,10 @@ impl<const N: usize, const T: usize> Server<N, T> {
     }
 
     fn on_results(&mut self, shared: &mut Shared<N>, now: Instant) -> Result<(), DocumentError> {
-        let reading = core::mem::replace(&mut self.reading, Reading::Code);
-        let Reading::Results(_, document) = reading else { return Ok(()) };
-        if let Err(number) = shared.accounts.apply_remote(&document.finish()?) {
+        let Reading::Results(_, document) = &mut self.reading else { return Ok(()) };
+        let results = document.finish()?;
+        self.reading = Reading::Code;
+        if let Err(number) = shared.accounts.apply_remote(&results) {
             let error = PeerError::UnknownStream { number }.into();
             shared.fail(error, error_parting(error_number::STREAM_ID));
             return Ok(());

@@ -369,7 +369,7 @@ impl<const N: usize> Shared<N> {
             matches!(parting, Parting::Error(_) | Parting::Code(ControlCode::AccessDenied));
         let is_explained = self.explains.as_ref().is_some() && is_refusal;
         if let (true, Ending::Failed(error)) = (is_explained, ending) {
-            self.refused.set(error);
+            self.refused.set(|| error);
             self.outbox.push_document(DocumentKind::Explanation);
         }
         self.phase = Phase::Over;

@@ -52,7 +52,7 @@ impl<const B: usize> HostAccount<B> {
         let rtt_us = view.tcp.and_then(|tcp| tcp.rtt_us).filter(|&rtt_us| rtt_us > 0);
         match self.first.as_ref() {
             None => {
-                self.first.set((now, view));
+                self.first.set(|| (now, view));
                 self.idle_round_trip_us = rtt_us;
             }
             Some(_) => {
@@ -60,7 +60,7 @@ impl<const B: usize> HostAccount<B> {
                 rtt_ns.into_iter().for_each(|ns| self.round_trips.record(ns));
             }
         }
-        self.last.set((now, view));
+        self.last.set(|| (now, view));
     }
 
     /// Counts anew from the last look on.

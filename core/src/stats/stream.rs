@@ -102,7 +102,7 @@ impl StreamAccount {
         if let Some(tcp) = &sample.tcp {
             let mut extremes = self.extremes.get().unwrap_or_default();
             extremes.record(tcp);
-            self.extremes.set(extremes);
+            self.extremes.set(|| extremes);
         }
     }
 
@@ -210,12 +210,14 @@ impl StreamAccount {
     }
 
     pub(super) fn set_detail(&mut self, detail: &StreamDetail) {
-        self.known.set(WholeRow::of(detail).of_role(self.role));
+        let role = self.role;
+        self.known.set(|| WholeRow::of(detail).of_role(role));
     }
 
     /// Takes what the peer knows beyond its line; what only this end can know is left out.
     pub(super) fn apply_remote_detail(&mut self, peer: &StreamDetail) {
-        self.told.set(WholeRow::of(peer).of_role(self.role.opposite()));
+        let role = self.role.opposite();
+        self.told.set(|| WholeRow::of(peer).of_role(role));
     }
 
     fn retransmits(&self) -> Option<u64> {

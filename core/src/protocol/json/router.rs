@@ -1,23 +1,29 @@
-//! From the events of a document to the canonical text of its known members. One text serves the
-//! top level and the running element of an array: the element stands behind what is there so far,
-//! and is cut off again when it has been handed on.
+//! From the events of a document to its known members, one at a time: each number and flag becomes a
+//! small canonical text that serde-json-core decodes, and is handed on.
 
 use core::fmt::Write;
+
+use serde::Deserialize;
 
 use super::DocumentError;
 use super::scan::{Container, Event};
 use super::table::{Kind, MAX_KEY, Member};
 
-/// Who gets what does not go into the canonical text.
+/// Who gets the known members. `object` is the key of the object or array that they are in, empty at
+/// the top level.
 pub(crate) trait Taker {
+    /// A number, or a flag that is set, in its place of the table.
+    fn handle_number(&mut self, object: &'static str, place: usize, value: i64);
+
     /// A part of a text value.
-    fn handle_text(&mut self, key: &'static str, part: TextPart) -> Result<(), DocumentError>;
+    fn handle_text(&mut self, _key: &'static str, _part: TextPart) -> Result<(), DocumentError> {
+        Ok(())
+    }
 
-    /// A number that is handed on.
-    fn handle_number(&mut self, _key: &'static str, _value: i64) {}
-
-    /// The canonical text of one element of the array with this key.
-    fn handle_element(&mut self, array: &'static str, object: &[u8]) -> Result<(), DocumentError>;
+    /// An element of the array is complete.
+    fn handle_element(&mut self, _array: &'static str) -> Result<(), DocumentError> {
+        Ok(())
+    }
 }
 
 /// A part of a text value.
@@ -41,7 +47,7 @@ pub(crate) enum WrongType {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Router<const C: usize> {
+pub(super) struct Router {
     wrong_type: WrongType,
     place: Place,
     /// Open containers.
@@ -51,16 +57,13 @@ pub(super) struct Router<const C: usize> {
     top: Level,
     /// The object inside: a member's own, or an element.
     inner: Level,
-    /// The array whose elements are being read.
-    array: &'static str,
-    /// Where the running element begins in the canonical text.
-    element_start: usize,
+    /// The key of the object inside, or of the array whose elements are being read; empty at the top level.
+    object: &'static str,
     key: heapless::Vec<u8, MAX_KEY>,
     key_too_long: bool,
-    /// The member whose value is being read; none if it is unknown.
-    member: Option<&'static Member>,
+    /// The member whose value is being read, and its place in the table; none if it is unknown.
+    member: Option<(u8, &'static Member)>,
     raw: Option<&'static str>,
-    canonical: heapless::Vec<u8, C>,
 }
 
 /// Which container the next event belongs to.
@@ -81,20 +84,24 @@ struct Level {
 }
 
 impl Level {
-    /// The member of this key, unless it is unknown or has been there.
-    fn take(&mut self, key: &[u8]) -> Option<&'static Member> {
+    const fn new(table: &'static [Member]) -> Self {
+        Self { table, seen: 0 }
+    }
+
+    /// The member of this key and its place, unless it is unknown or has been there.
+    fn take(&mut self, key: &[u8]) -> Option<(u8, &'static Member)> {
         let known = |member: &Member| member.key.as_bytes().eq_ignore_ascii_case(key);
         let index = self.table.iter().position(known)?;
         let bit = 1 << index;
         let first = self.seen & bit == 0;
         self.seen |= bit;
-        first.then_some(&self.table[index])
+        first.then_some((index as u8, &self.table[index]))
     }
 }
 
-impl<const C: usize> Router<C> {
+impl Router {
     pub(super) const fn new(table: &'static [Member], wrong_type: WrongType) -> Self {
-        let top = Level { table, seen: 0 };
+        let top = Level::new(table);
         Self {
             wrong_type,
             place: Place::Document,
@@ -102,13 +109,11 @@ impl<const C: usize> Router<C> {
             skip_to: None,
             top,
             inner: top,
-            array: "",
-            element_start: 0,
+            object: "",
             key: heapless::Vec::new(),
             key_too_long: false,
             member: None,
             raw: None,
-            canonical: heapless::Vec::new(),
         }
     }
 
@@ -116,15 +121,11 @@ impl<const C: usize> Router<C> {
         self.raw
     }
 
-    pub(super) fn canonical(&self) -> &[u8] {
-        &self.canonical
-    }
-
     pub(super) fn on_event(
         &mut self,
         event: Event,
         syntax: DocumentError,
-        taker: &mut impl Taker,
+        taker: &mut dyn Taker,
     ) -> Result<(), DocumentError> {
         match event {
             Event::Begin(_) => self.depth += 1,
@@ -161,26 +162,24 @@ impl<const C: usize> Router<C> {
     }
 
     /// A value begins, or is there as a whole.
-    fn on_value(&mut self, event: Event, taker: &mut impl Taker) -> Result<(), DocumentError> {
+    fn on_value(&mut self, event: Event, taker: &mut dyn Taker) -> Result<(), DocumentError> {
         match (self.place, event) {
             (Place::Document, Event::Begin(Container::Object)) => {
                 self.place = Place::Top;
-                self.put(b"{");
                 Ok(())
             }
             (Place::Elements, Event::Begin(Container::Object)) => {
                 self.place = Place::Element;
                 self.inner.seen = 0;
-                self.put(b"{");
                 Ok(())
             }
-            (Place::Elements, _) => Err(DocumentError::WrongType { key: self.array }),
+            (Place::Elements, _) => Err(DocumentError::WrongType { key: self.object }),
             (Place::Document, _) => {
                 self.skip(event);
                 Ok(())
             }
             _ => match self.member {
-                Some(member) => self.on_member(member, event, taker),
+                Some((place, member)) => self.on_member(place, member, event, taker),
                 None => {
                     self.skip(event);
                     Ok(())
@@ -191,50 +190,41 @@ impl<const C: usize> Router<C> {
 
     fn on_member(
         &mut self,
+        place: u8,
         member: &'static Member,
         event: Event,
-        taker: &mut impl Taker,
+        taker: &mut dyn Taker,
     ) -> Result<(), DocumentError> {
-        match (member.kind, event) {
+        let value = match (member.kind, event) {
             (Kind::Int32, Event::Number(number)) => {
-                let bounds = (i32::MIN.into(), i32::MAX.into());
-                self.put_number(member.key, number.truncated().clamp(bounds.0, bounds.1));
+                number.truncated().clamp(i32::MIN.into(), i32::MAX.into())
             }
-            (Kind::Int64, Event::Number(number)) => {
-                self.put_number(member.key, number.truncated());
-            }
-            (Kind::Scaled(digits), Event::Number(number)) => {
-                self.put_number(member.key, number.scaled(digits));
-            }
-            (Kind::Number, Event::Number(number)) => {
-                taker.handle_number(member.key, number.truncated());
-            }
-            (Kind::Scaled(_), Event::Null) => self.put_number(member.key, 0),
-            (Kind::Flag, Event::Bool) => self.put_flag(member.key, true),
-            (Kind::NumberFlag, Event::Number(_)) => self.put_flag(member.key, true),
-            (Kind::NonZeroFlag, Event::Number(number)) => {
-                self.put_flag(member.key, !number.is_zero());
-            }
+            (Kind::Number, Event::Number(number)) => number.truncated(),
+            (Kind::Scaled(digits), Event::Number(number)) => number.scaled(digits),
+            (Kind::Scaled(_), Event::Null) => 0,
+            (Kind::Flag, Event::Bool) | (Kind::NumberFlag, Event::Number(_)) => SET,
+            (Kind::NonZeroFlag, Event::Number(number)) if number.is_zero() => return Ok(()),
+            (Kind::NonZeroFlag, Event::Number(_)) => SET,
             (Kind::Text, Event::TextBegin) => {
                 return taker.handle_text(member.key, TextPart::Begin);
             }
-            (Kind::RawText, Event::TextBegin) => self.raw = Some(member.key),
+            (Kind::RawText, Event::TextBegin) => {
+                self.raw = Some(member.key);
+                return Ok(());
+            }
             (Kind::RawObject, Event::Begin(Container::Object)) => {
                 self.raw = Some(member.key);
                 self.skip(event);
+                return Ok(());
             }
             (Kind::Object(table), Event::Begin(Container::Object)) => {
-                self.put_key(member.key);
-                self.put(b"{");
-                self.inner = Level { table, seen: 0 };
-                self.place = Place::Object;
+                self.enter(Place::Object, member.key, table);
+                return Ok(());
             }
             (Kind::Elements(table), Event::Begin(Container::Array)) => {
-                self.put_flag(member.key, true);
-                self.inner = Level { table, seen: 0 };
-                self.array = member.key;
-                self.element_start = self.canonical.len();
-                self.place = Place::Elements;
+                hand_on(self.object, place, SET, taker)?;
+                self.enter(Place::Elements, member.key, table);
+                return Ok(());
             }
             _ if self.wrong_type == WrongType::Refused => {
                 return Err(DocumentError::WrongType { key: member.key });
@@ -242,18 +232,25 @@ impl<const C: usize> Router<C> {
             _ => {
                 self.member = None;
                 self.skip(event);
+                return Ok(());
             }
-        }
-        Ok(())
+        };
+        hand_on(self.object, place, value, taker)
+    }
+
+    fn enter(&mut self, place: Place, object: &'static str, table: &'static [Member]) {
+        self.place = place;
+        self.object = object;
+        self.inner = Level::new(table);
     }
 
     fn on_text(
         &mut self,
         event: Event,
         syntax: DocumentError,
-        taker: &mut impl Taker,
+        taker: &mut dyn Taker,
     ) -> Result<(), DocumentError> {
-        let Some(Member { key, kind: Kind::Text }) = self.member else {
+        let Some((_, Member { key, kind: Kind::Text })) = self.member else {
             if event == Event::TextEnd {
                 self.raw = None;
             }
@@ -265,23 +262,17 @@ impl<const C: usize> Router<C> {
         }
     }
 
-    fn on_end(&mut self, taker: &mut impl Taker) -> Result<(), DocumentError> {
+    fn on_end(&mut self, taker: &mut dyn Taker) -> Result<(), DocumentError> {
         match self.place {
-            Place::Top => {
-                self.put(b"}");
-                self.place = Place::Document;
-            }
-            Place::Object => {
-                self.put(b"}");
-                self.place = Place::Top;
-            }
+            Place::Top => self.place = Place::Document,
             Place::Element => {
-                self.put(b"}");
                 self.place = Place::Elements;
-                taker.handle_element(self.array, &self.canonical[self.element_start..])?;
-                self.canonical.truncate(self.element_start);
+                taker.handle_element(self.object)?;
             }
-            Place::Elements | Place::Document => self.place = Place::Top,
+            Place::Object | Place::Elements | Place::Document => {
+                self.place = Place::Top;
+                self.object = "";
+            }
         }
         Ok(())
     }
@@ -292,27 +283,30 @@ impl<const C: usize> Router<C> {
             self.skip_to = Some(self.depth - 1);
         }
     }
+}
 
-    fn put_key(&mut self, key: &'static str) {
-        if self.canonical.last() != Some(&b'{') {
-            self.put(b",");
-        }
-        self.put(b"\"");
-        self.put(key.as_bytes());
-        self.put(b"\":");
-    }
+/// The value of a flag that is set.
+const SET: i64 = 1;
 
-    fn put_number(&mut self, key: &'static str, value: i64) {
-        self.put_key(key);
-        write!(self.canonical, "{value}").expect("the capacity counts every member once");
-    }
+/// A number or flag and its place, as the canonical text says them.
+#[derive(Deserialize)]
+struct Known(u8, i64);
 
-    fn put_flag(&mut self, key: &'static str, value: bool) {
-        self.put_key(key);
-        self.put(if value { b"true" } else { b"false" });
-    }
+/// Most bytes of the canonical text of a member.
+const MAX_CANONICAL: usize = "[63,-9223372036854775807]".len();
 
-    fn put(&mut self, bytes: &[u8]) {
-        self.canonical.extend_from_slice(bytes).expect("the capacity counts every member once");
+/// Brings a number or flag to its canonical text, decodes it and hands it on.
+fn hand_on(
+    object: &'static str,
+    place: u8,
+    value: i64,
+    taker: &mut dyn Taker,
+) -> Result<(), DocumentError> {
+    let mut canonical = heapless::String::<MAX_CANONICAL>::new();
+    write!(canonical, "[{place},{value}]").expect("there is room for the longest");
+    match serde_json_core::from_str(&canonical) {
+        Ok((Known(place, value), _)) => taker.handle_number(object, place.into(), value),
+        Err(_) => return Err(DocumentError::Syntax { offset: 0 }),
     }
+    Ok(())
 }

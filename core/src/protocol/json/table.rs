@@ -3,14 +3,20 @@
 /// A member that is read; everything else is skipped.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// As the canonical text spells it.
+    /// As iperf3 spells it.
     pub(crate) key: &'static str,
     /// What its value must be.
     pub(crate) kind: Kind,
 }
 
 impl Member {
+    /// # Panics
+    /// While compiling, if the key is longer than keys are read, or has more members than there are bits.
     pub(crate) const fn new(key: &'static str, kind: Kind) -> Self {
+        assert!(key.len() <= MAX_KEY, "longer keys are unknown");
+        if let Kind::Object(members) | Kind::Elements(members) = kind {
+            assert!(members.len() <= MAX_MEMBERS, "a bit for each member");
+        }
         Self { key, kind }
     }
 }
@@ -21,8 +27,6 @@ pub(crate) enum Kind {
     /// A number, towards zero, kept within 32 bits.
     Int32,
     /// A number, towards zero, kept within 64 bits.
-    Int64,
-    /// As [`Int64`](Self::Int64), handed on while it is read.
     Number,
     /// A number in units of a power of ten: seconds with nine digits are nanoseconds. C prints a
     /// value that is none (NaN) as `null`; it counts as zero.
@@ -39,40 +43,15 @@ pub(crate) enum Kind {
     RawText,
     /// An object whose spelling is handed on as it is.
     RawObject,
-    /// An object with members of its own.
-    Object(&'static [Member]),
-    /// An array of objects, each handed on as soon as it is complete. The canonical text only says
-    /// that the array is there.
-    Elements(&'static [Member]),
+    /// An object with members of its own. They are behind one more reference because a thin one keeps all
+    /// members of all tables small.
+    Object(&'static &'static [Member]),
+    /// An array of objects with members of their own. The array itself is a flag.
+    Elements(&'static &'static [Member]),
 }
 
 /// Longer keys are unknown.
 pub(super) const MAX_KEY: usize = 24;
 
-/// Most bytes that the canonical text of these members takes.
-///
-/// # Panics
-/// While compiling, if a table has more members or longer keys than the filter can hold.
-pub(crate) const fn capacity(members: &[Member]) -> usize {
-    assert!(members.len() <= u64::BITS as usize, "a bit for each member");
-    let mut bytes = "{}".len();
-    let mut index = 0;
-    while index < members.len() {
-        assert!(members[index].key.len() <= MAX_KEY, "a buffer for each key");
-        bytes += room(&members[index]);
-        index += 1;
-    }
-    bytes
-}
-
-const fn room(member: &Member) -> usize {
-    let width = match member.kind {
-        Kind::Number | Kind::Text | Kind::RawText | Kind::RawObject => return 0,
-        Kind::Int32 => "-2147483648".len(),
-        Kind::Int64 | Kind::Scaled(_) => "-9223372036854775808".len(),
-        Kind::Flag | Kind::NumberFlag | Kind::NonZeroFlag => "false".len(),
-        Kind::Object(members) => capacity(members),
-        Kind::Elements(members) => "true".len() + capacity(members),
-    };
-    member.key.len() + "\"\":,".len() + width
-}
+/// Most members of a table: a bit for each.
+pub(super) const MAX_MEMBERS: usize = u64::BITS as usize;

@@ -57,7 +57,7 @@ fn recorded_documents_read_the_same_in_any_chunking() {
     for (name, body) in PARAMETERS {
         let whole = format!("{:?}", read(body).unwrap());
         for sizes in [vec![1], vec![2], vec![3, 1, 7], vec![5, 64, 1]] {
-            let reader = fed(ParametersReader::<1024>::new(), body.as_bytes(), &sizes).unwrap();
+            let mut reader = fed(ParametersReader::<1024>::new(), body.as_bytes(), &sizes).unwrap();
             assert_eq!(format!("{:?}", reader.finish().unwrap()), whole, "{name} {sizes:?}");
         }
     }
@@ -278,13 +278,13 @@ fn an_sctp_client_says_so_in_the_place_of_the_protocol() {
 #[test]
 fn texts_that_do_not_fit_are_left_out() {
     let body = "{\"title\":\"0123456789\",\"extra_data\":\"0123456\",\"client_version\":\"3.9\"}";
-    let reader = fed(ParametersReader::<12>::new(), body.as_bytes(), &[3]).unwrap();
+    let mut reader = fed(ParametersReader::<12>::new(), body.as_bytes(), &[3]).unwrap();
     let text = reader.finish().unwrap().text;
     assert_eq!(text.title(), Some("0123456789"));
     assert_eq!((text.extra_data(), text.client_version()), (None, None));
     assert!(text.did_not_fit());
 
-    let reader = fed(ParametersReader::<8>::new(), body.as_bytes(), &[3]).unwrap();
+    let mut reader = fed(ParametersReader::<8>::new(), body.as_bytes(), &[3]).unwrap();
     let text = reader.finish().unwrap().text;
     assert_eq!((text.title(), text.extra_data()), (None, Some("0123456")));
     assert!(text.did_not_fit());
@@ -305,7 +305,7 @@ fn texts_longer_than_a_piece_span_pieces() {
     let body = written(&outgoing);
     let value: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(value["title"].as_str(), Some(&title[..]));
-    let reader = fed(ParametersReader::<4096>::new(), body.as_bytes(), &[1]).unwrap();
+    let mut reader = fed(ParametersReader::<4096>::new(), body.as_bytes(), &[1]).unwrap();
     assert_eq!(reader.finish().unwrap().text.title(), Some(&title[..]));
 }
 
@@ -361,7 +361,7 @@ proptest! {
             settings: &settings, text: &text, client_version, extension: None,
         };
         let body = written(&outgoing);
-        let reader = fed(ParametersReader::<8192>::new(), body.as_bytes(), &sizes).unwrap();
+        let mut reader = fed(ParametersReader::<8192>::new(), body.as_bytes(), &sizes).unwrap();
         let received = reader.finish().unwrap();
         prop_assert_eq!(received.settings, settings);
         prop_assert_eq!(received.text.title().map(ToString::to_string), Some(title));
@@ -376,7 +376,7 @@ proptest! {
         let at = at.index(body.len());
         body[at] = byte;
         body.truncate(cut.index(body.len()) + 1);
-        if let Ok(reader) = fed(ParametersReader::<64>::new(), &body, &[7]) {
+        if let Ok(mut reader) = fed(ParametersReader::<64>::new(), &body, &[7]) {
             let _ = reader.finish();
         }
     }

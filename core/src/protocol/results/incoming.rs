@@ -1,12 +1,11 @@
 //! Reading the other end's results: what must be there, and what its sentinels mean.
 
-use serde::Deserialize;
-
 use super::ResultsStream;
 use super::detail::{self, Object};
+use crate::on_host::OnHost;
 use crate::protocol::frame::Document;
 use crate::protocol::json::{
-    DocumentError, Filter, Kind, Member, Taker, TextPart, WrongType, capacity, decode, handle_bytes,
+    DocumentError, Filter, Kind, Member, Numbers, Taker, TextPart, WrongType, places,
 };
 use crate::report::{CpuUse, StreamDetail};
 
@@ -32,7 +31,7 @@ pub struct ReceivedResults<const N: usize> {
 /// skipped; see [`ResultsDocument`].
 #[derive(Debug, Clone)]
 pub struct ResultsReader<const N: usize> {
-    filter: Filter<{ capacity(MEMBERS) }>,
+    filter: Filter,
     parts: Parts<N>,
 }
 
@@ -49,37 +48,41 @@ impl<const N: usize> ResultsReader<N> {
 
     const fn reading(members: &'static [Member]) -> Self {
         let parts = Parts {
+            numbers: Numbers::new(MEMBERS),
+            stream: Numbers::new(STREAM_MEMBERS),
             congestion: heapless::Vec::new(),
             congestion_fits: true,
             streams: heapless::Vec::new(),
-            detail: Object::new(),
+            detail: OnHost::NONE,
         };
         Self { filter: Filter::new(members, WrongType::Absent), parts }
     }
 
-    /// What the other end measured, once the document has ended.
+    /// What the other end measured, once the document has ended. It leaves the reader, which is too large to be
+    /// moved.
     ///
     /// # Errors
     /// [`DocumentError::Missing`] when a key that iperf3 insists on is not there, or is no number.
-    pub fn finish(self) -> Result<ReceivedResults<N>, DocumentError> {
-        let wire: Wire = self.filter.decode()?;
+    pub fn finish(&mut self) -> Result<ReceivedResults<N>, DocumentError> {
+        self.filter.check_complete()?;
+        let numbers: &Numbers = &self.parts.numbers;
+        numbers.require(&REQUIRED)?;
         let cpu = CpuUse {
-            total_micropercent: required("cpu_util_total", wire.cpu_util_total).map(count)?,
-            user_micropercent: required("cpu_util_user", wire.cpu_util_user).map(count)?,
-            system_micropercent: required("cpu_util_system", wire.cpu_util_system).map(count)?,
+            total_micropercent: count(numbers, "cpu_util_total"),
+            user_micropercent: count(numbers, "cpu_util_user"),
+            system_micropercent: count(numbers, "cpu_util_system"),
         };
-        let has = required("sender_has_retransmits", wire.sender_has_retransmits)?;
-        required("streams", wire.streams)?;
+        let concurrent_tests = numbers.number("concurrent_tests");
         let congestion = core::str::from_utf8(&self.parts.congestion).ok();
         Ok(ReceivedResults {
             cpu,
-            sender_has_retransmits: (has >= 0).then_some(has != 0),
+            sender_has_retransmits: quantity(numbers, "sender_has_retransmits").map(|has| has != 0),
             congestion: congestion
                 .filter(|name| !name.is_empty())
                 .and_then(|name| name.try_into().ok()),
-            concurrent_tests: wire.concurrent_tests.and_then(|count| u32::try_from(count).ok()),
-            jitter_of_batches: wire.jitter_of_batches.unwrap_or(false),
-            streams: self.parts.streams,
+            concurrent_tests: concurrent_tests.and_then(|count| u32::try_from(count).ok()),
+            jitter_of_batches: numbers.flag("jitter_of_batches"),
+            streams: core::mem::take(&mut self.parts.streams),
         })
     }
 }
@@ -93,7 +96,7 @@ impl<const N: usize> Default for ResultsReader<N> {
 impl<const N: usize> Document for ResultsReader<N> {
     fn handle_bytes(&mut self, bytes: &[u8]) -> Result<(), DocumentError> {
         let mut taker = PartsTaker { parts: &mut self.parts, details: &mut |_, _| () };
-        handle_bytes(&mut self.filter, bytes, &mut taker)
+        self.filter.handle_bytes(bytes, &mut taker)
     }
 
     fn handle_end(&mut self) -> Result<(), DocumentError> {
@@ -155,14 +158,17 @@ fn output_kind(raw_key: Option<&str>) -> Option<OutputKind> {
     }
 }
 
-/// What does not go through the canonical text.
+/// What is known so far.
 #[derive(Debug, Clone)]
 struct Parts<const N: usize> {
+    numbers: Numbers<[i64; places(MEMBERS)]>,
+    /// The stream that is being read.
+    stream: Numbers<[i64; places(STREAM_MEMBERS)]>,
     congestion: heapless::Vec<u8, 16>,
     congestion_fits: bool,
     streams: heapless::Vec<ResultsStream, N>,
     /// The details that are being read.
-    detail: Object,
+    detail: OnHost<Object>,
 }
 
 /// Takes what comes for the parts, and hands on what is no part.
@@ -185,19 +191,36 @@ impl<const N: usize> Taker for PartsTaker<'_, N> {
         Ok(())
     }
 
-    fn handle_number(&mut self, key: &'static str, value: i64) {
-        self.parts.detail.handle_number(key, value);
+    fn handle_number(&mut self, object: &'static str, place: usize, value: i64) {
+        let Parts { numbers, stream, detail, .. } = &mut *self.parts;
+        let numbers: &mut Numbers = match object {
+            "" => numbers,
+            DETAILS => {
+                if let Some(detail) = detail.get_or_make(Object::new) {
+                    detail.handle_number(detail::MEMBERS[place].key, value);
+                }
+                return;
+            }
+            _ => stream,
+        };
+        numbers.put(place, value);
     }
 
-    fn handle_element(&mut self, array: &'static str, object: &[u8]) -> Result<(), DocumentError> {
+    fn handle_element(&mut self, array: &'static str) -> Result<(), DocumentError> {
+        let Parts { stream: numbers, streams, detail, .. } = &mut *self.parts;
         if array == DETAILS {
-            let object = core::mem::replace(&mut self.parts.detail, Object::new());
-            let (number, detail) = object.finish()?;
-            (self.details)(number, detail);
+            if let Some(detail) = detail.get_or_make(Object::new) {
+                let (number, told) = detail.finish()?;
+                (self.details)(number, told);
+                *detail = Object::new();
+            }
             return Ok(());
         }
-        let stream = decode::<WireStream>(object)?.stream()?;
-        self.parts.streams.push(stream).map_err(|_| DocumentError::TooManyStreams)
+        let numbers: &mut Numbers = numbers;
+        check_stream(numbers)?;
+        streams.push(stream(numbers)).map_err(|_| DocumentError::TooManyStreams)?;
+        numbers.clear();
+        Ok(())
     }
 }
 
@@ -209,10 +232,10 @@ const MEMBERS: &[Member] = &[
     Member::new("congestion_used", Kind::Text),
     Member::new("server_output_text", Kind::RawText),
     Member::new("server_output_json", Kind::RawObject),
-    Member::new("streams", Kind::Elements(STREAM_MEMBERS)),
+    Member::new("streams", Kind::Elements(&STREAM_MEMBERS)),
     Member::new("concurrent_tests", Kind::Int32),
     Member::new("jitter_of_batches", Kind::Flag),
-    Member::new(DETAILS, Kind::Elements(detail::MEMBERS)),
+    Member::new(DETAILS, Kind::Elements(&detail::MEMBERS)),
 ];
 
 /// Those that are iperf3's.
@@ -221,79 +244,63 @@ const STOCK_MEMBERS: &[Member] = MEMBERS.split_at(MEMBERS.len() - 3).0;
 const DETAILS: &str = "details";
 
 const STREAM_MEMBERS: &[Member] = &[
-    Member::new("id", Kind::Int64),
-    Member::new("bytes", Kind::Int64),
-    Member::new("retransmits", Kind::Int64),
+    Member::new("id", Kind::Number),
+    Member::new("bytes", Kind::Number),
+    Member::new("retransmits", Kind::Number),
     Member::new("jitter", Kind::Scaled(9)),
-    Member::new("errors", Kind::Int64),
-    Member::new("omitted_errors", Kind::Int64),
-    Member::new("packets", Kind::Int64),
-    Member::new("omitted_packets", Kind::Int64),
-    Member::new("out_of_order", Kind::Int64),
-    Member::new("duplicates", Kind::Int64),
-    Member::new("too_late", Kind::Int64),
+    Member::new("errors", Kind::Number),
+    Member::new("omitted_errors", Kind::Number),
+    Member::new("packets", Kind::Number),
+    Member::new("omitted_packets", Kind::Number),
+    Member::new("out_of_order", Kind::Number),
+    Member::new("duplicates", Kind::Number),
+    Member::new("too_late", Kind::Number),
     Member::new("start_time", Kind::Scaled(9)),
     Member::new("end_time", Kind::Scaled(9)),
 ];
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Wire {
-    cpu_util_total: Option<i64>,
-    cpu_util_user: Option<i64>,
-    cpu_util_system: Option<i64>,
-    sender_has_retransmits: Option<i32>,
-    concurrent_tests: Option<i32>,
-    jitter_of_batches: Option<bool>,
-    streams: Option<bool>,
-}
+/// Those that iperf3 insists on.
+const REQUIRED: [&str; 5] =
+    ["cpu_util_total", "cpu_util_user", "cpu_util_system", "sender_has_retransmits", "streams"];
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireStream {
-    id: Option<i64>,
-    bytes: Option<i64>,
-    retransmits: Option<i64>,
-    jitter: Option<i64>,
-    errors: Option<i64>,
-    omitted_errors: Option<i64>,
-    packets: Option<i64>,
-    omitted_packets: Option<i64>,
-    out_of_order: Option<i64>,
-    duplicates: Option<i64>,
-    too_late: Option<i64>,
-    start_time: Option<i64>,
-    end_time: Option<i64>,
-}
+/// Those that iperf3 insists on for each stream.
+const STREAM_REQUIRED: [&str; 6] = ["id", "bytes", "retransmits", "jitter", "errors", "packets"];
 
-impl WireStream {
-    fn stream(&self) -> Result<ResultsStream, DocumentError> {
-        match (self.omitted_errors, self.omitted_packets) {
-            (Some(_), None) => return Err(DocumentError::Missing { key: "omitted_packets" }),
-            (None, Some(_)) => return Err(DocumentError::Missing { key: "omitted_errors" }),
-            _ => {}
-        }
-        Ok(ResultsStream {
-            number: stream_number(required("id", self.id)?),
-            bytes: required("bytes", self.bytes).map(count)?,
-            retransmits: known(required("retransmits", self.retransmits)?)
-                .filter(|&retransmits| retransmits != u64::from(u32::MAX)),
-            jitter_ns: required("jitter", self.jitter).map(count)?,
-            lost: required("errors", self.errors).map(count)?,
-            omitted_lost: self.omitted_errors.and_then(known),
-            packets: required("packets", self.packets).map(count)?,
-            omitted_packets: self.omitted_packets.and_then(known),
-            out_of_order: self.out_of_order.and_then(known),
-            duplicates: self.duplicates.and_then(known),
-            too_late: self.too_late.and_then(known),
-            start_ns: self.start_time.and_then(known),
-            end_ns: self.end_time.and_then(known),
-        })
+fn check_stream(numbers: &Numbers) -> Result<(), DocumentError> {
+    match (numbers.number("omitted_errors"), numbers.number("omitted_packets")) {
+        (Some(_), None) => Err(DocumentError::Missing { key: "omitted_packets" }),
+        (None, Some(_)) => Err(DocumentError::Missing { key: "omitted_errors" }),
+        _ => numbers.require(&STREAM_REQUIRED),
     }
 }
 
-fn required<V>(key: &'static str, value: Option<V>) -> Result<V, DocumentError> {
-    value.ok_or(DocumentError::Missing { key })
+fn stream(numbers: &Numbers) -> ResultsStream {
+    ResultsStream {
+        number: stream_number(numbers.number("id").unwrap_or(0)),
+        bytes: count(numbers, "bytes"),
+        retransmits: quantity(numbers, "retransmits")
+            .filter(|&retransmits| retransmits != u64::from(u32::MAX)),
+        jitter_ns: count(numbers, "jitter"),
+        lost: count(numbers, "errors"),
+        omitted_lost: quantity(numbers, "omitted_errors"),
+        packets: count(numbers, "packets"),
+        omitted_packets: quantity(numbers, "omitted_packets"),
+        out_of_order: quantity(numbers, "out_of_order"),
+        duplicates: quantity(numbers, "duplicates"),
+        too_late: quantity(numbers, "too_late"),
+        start_ns: quantity(numbers, "start_time"),
+        end_ns: quantity(numbers, "end_time"),
+    }
+}
+
+/// A value that has no way to be unknown.
+fn count(numbers: &Numbers, key: &str) -> u64 {
+    quantity(numbers, key).unwrap_or(0)
+}
+
+/// A value that is there and known.
+fn quantity(numbers: &Numbers, key: &str) -> Option<u64> {
+    numbers.number(key).and_then(known)
 }
 
 /// A number that no stream can have stays one: zero, or the largest.
@@ -305,9 +312,4 @@ pub(super) fn stream_number(id: i64) -> u32 {
 /// unsigned number of 64 bits.
 pub(super) fn known(value: i64) -> Option<u64> {
     if value == i64::MAX { None } else { u64::try_from(value).ok() }
-}
-
-/// A value that has no way to be unknown.
-fn count(value: i64) -> u64 {
-    known(value).unwrap_or(0)
 }

@@ -67,7 +67,7 @@ fn recorded_documents_read_the_same_in_any_chunking() {
     for (name, body) in RESULTS {
         let whole = format!("{:?}", read(body).unwrap());
         for sizes in [vec![1], vec![2], vec![3, 1, 7], vec![5, 64, 1]] {
-            let reader = fed(ResultsReader::<4>::new(), body.as_bytes(), &sizes).unwrap();
+            let mut reader = fed(ResultsReader::<4>::new(), body.as_bytes(), &sizes).unwrap();
             assert_eq!(format!("{:?}", reader.finish().unwrap()), whole, "{name} {sizes:?}");
         }
     }
@@ -604,7 +604,7 @@ proptest! {
             server_output_bytes: None,
         });
         prop_assert!(serde_json::from_str::<Value>(&body).is_ok());
-        let reader = fed(ResultsReader::<4>::new(), body.as_bytes(), &sizes).unwrap();
+        let mut reader = fed(ResultsReader::<4>::new(), body.as_bytes(), &sizes).unwrap();
         let received = reader.finish().unwrap();
         prop_assert_eq!(received.cpu, cpu);
         prop_assert_eq!(received.streams.len(), count);
@@ -622,7 +622,7 @@ proptest! {
         let at = at.index(body.len());
         body[at] = byte;
         body.truncate(cut.index(body.len()) + 1);
-        if let Ok(reader) = fed(ResultsReader::<4>::new(), &body, &[7]) {
+        if let Ok(mut reader) = fed(ResultsReader::<4>::new(), &body, &[7]) {
             let _ = reader.finish();
         }
     }
