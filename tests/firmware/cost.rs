@@ -21,13 +21,13 @@ pub(crate) fn cost(writes: bool) -> Result<(), String> {
     }
     let text = std::fs::read_to_string(path).map_err(|why| format!("{TABLE}: {why}"))?;
     let mut grown = Vec::new();
-    for Figure { image, what, value } in &found {
+    for Figure { image, what, value, leeway_percent } in &found {
         let kept = kept(&text, image, what);
         let change = kept.map(|kept| (value / kept - 1.0) * 100.0);
         let shown = change.map_or("new".to_owned(), |change| format!("{change:+.1} %"));
         println!("{image:16} {what:36} {value:>10.2} {shown:>10}");
-        if change.is_none_or(|change| change > LEEWAY_PERCENT) {
-            grown.push(format!("{image}: {what}"));
+        if change.is_none_or(|change| change > *leeway_percent) {
+            grown.push(format!("{image}: {what}, which may grow by {leeway_percent} %"));
         }
     }
     if grown.is_empty() {
@@ -35,7 +35,7 @@ pub(crate) fn cost(writes: bool) -> Result<(), String> {
     }
     let grown = grown.join("\n  ");
     Err(format!(
-        "more than {LEEWAY_PERCENT} % above {TABLE}:\n  {grown}\n\
+        "above {TABLE}:\n  {grown}\n\
          if it must be, `cargo xtask firmware cost --write` writes the new figures"
     ))
 }
@@ -45,32 +45,55 @@ struct Figure {
     image: &'static str,
     what: String,
     value: f64,
+    /// What it may grow by.
+    leeway_percent: f64,
 }
 
 fn figures_of(image: &Image) -> Vec<Figure> {
     let name = image.name();
-    let figure = |what: String, value: f64| Figure { image: name, what, value };
+    let figure = |what: &str, value: f64, leeway_percent| Figure {
+        image: name,
+        what: what.to_owned(),
+        value,
+        leeway_percent,
+    };
     let setup = Setup { counts_instructions: true, ..Setup::default() };
     let board = Board::start(name, setup);
     let mut figures = Vec::new();
     let mut stack_bytes = 0;
     for kind in Kind::ALL {
-        let [first, small, large] = [few(kind), few(kind), many(kind)].map(|asked| {
-            let measured = image.run(&board, kind, asked);
-            let costs = board.costs();
-            stack_bytes = costs.stack_bytes;
-            (kind.count(&measured) as f64, costs.busy.as_micros() as f64 * 1000.0)
-        });
-        // What a test costs by itself is in both, and so taken away.
-        let (of_small, of_large) = (small.1 - first.1, large.1 - small.1);
-        let each = (of_large - of_small) / (large.0 - small.0);
-        figures.push(figure(format!("instructions a {}", kind.name()), each));
+        let mut busy_before = None;
+        // What a test moved, and its instructions; of the first it is not known where they began.
+        let [_, small, large @ ..] = [few(kind), few(kind), many(kind), many(kind), many(kind)]
+            .map(|asked| {
+                let measured = image.run(&board, kind, asked, MEGABITS);
+                let costs = board.costs();
+                stack_bytes = costs.stack_bytes;
+                let busy = costs.busy.as_nanos() as f64;
+                let instructions = busy - busy_before.replace(busy).unwrap_or(busy);
+                (kind.count(&measured) as f64, instructions)
+            });
+        // What a test costs by itself is in both, and so taken away. What disturbs makes more of it.
+        let each = large.iter().map(|large| (large.1 - small.1) / (large.0 - small.0));
+        let each = each.fold(f64::INFINITY, f64::min);
+        let what = format!("instructions a {}", kind.name());
+        figures.push(figure(&what, each, leeway_percent(name, kind)));
     }
     let size = elf::size_of(&path_of(name));
-    figures.push(figure("bytes of flash".to_owned(), size.flash_bytes as f64));
-    figures.push(figure("bytes of static memory".to_owned(), size.memory_bytes as f64));
-    figures.push(figure("bytes of the deepest stack".to_owned(), stack_bytes as f64));
+    figures.push(figure("bytes of flash", size.flash_bytes.into(), EXACT_PERCENT));
+    figures.push(figure("bytes of static memory", size.memory_bytes.into(), EXACT_PERCENT));
+    figures.push(figure("bytes of the deepest stack", stack_bytes as f64, EXACT_PERCENT));
     figures
+}
+
+/// How many frames wait when the core wakes is the host's doing. Where they are taken all at once, or are
+/// too many, it changes what each of them costs.
+fn leeway_percent(image: &str, kind: Kind) -> f64 {
+    match kind {
+        Kind::ReceivedBytes if image.contains("embassy") => ROUGH_PERCENT,
+        Kind::ReceivedDatagrams => ROUGH_PERCENT,
+        _ => EXACT_PERCENT,
+    }
 }
 
 const fn few(kind: Kind) -> u32 {
@@ -83,14 +106,14 @@ const fn few(kind: Kind) -> u32 {
 const fn many(kind: Kind) -> u32 {
     match kind {
         Kind::ReceivedBytes | Kind::SentBytes => 8 << 20,
-        Kind::ReceivedDatagrams | Kind::SentDatagrams => 4000,
+        Kind::ReceivedDatagrams | Kind::SentDatagrams => 2000,
     }
 }
 
 fn table(figures: &[Figure]) -> String {
     let mut text = HEAD.to_owned();
-    for Figure { image, what, value } in figures {
-        let _ = writeln!(text, "| {image} | {what} | {value:.2} |");
+    for Figure { image, what, value, leeway_percent } in figures {
+        let _ = writeln!(text, "| {image} | {what} | {value:.2} | {leeway_percent} % |");
     }
     text
 }
@@ -99,19 +122,22 @@ fn table(figures: &[Figure]) -> String {
 fn kept(table: &str, image: &str, what: &str) -> Option<f64> {
     let begin = format!("| {image} | {what} | ");
     let row = table.lines().find_map(|line| line.strip_prefix(&begin))?;
-    row.trim_end_matches(" |").parse().ok()
+    row.split(' ').next()?.parse().ok()
 }
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../embedded/firmware/COST.md");
-const LEEWAY_PERCENT: f64 = 5.0;
+/// More datagrams than the board can take, so that it never sleeps.
+const MEGABITS: u32 = 40;
+const EXACT_PERCENT: f64 = 5.0;
+const ROUGH_PERCENT: f64 = 25.0;
 const HEAD: &str = "# What the firmware costs
 
 Written by `cargo xtask firmware cost --write`; `cargo xtask test` fails when a figure grows by more than
-5 %. Instructions are counted by QEMU (`-icount shift=0`) while the core does not sleep: those of a large
+it may. Instructions are counted by QEMU (`-icount shift=0`) while the core does not sleep: those of a large
 test less those of a small one, by what the large one moved more, so that what a test costs by itself is
-not in them. Datagrams have 1400 bytes. Flash is all that is loaded, memory all that is static, the stack
+not in them; the least of three. Datagrams have 1400 bytes. Flash is all that is loaded, memory all that is static, the stack
 what lost its paint in these tests.
 
-| image | what | figure |
-|---|---|---|
+| image | what | figure | may grow by |
+|---|---|---|---|
 ";

@@ -53,14 +53,15 @@ impl Image {
         }
     }
 
-    /// Moves about so many bytes or datagrams; what the board measured of it.
-    pub(crate) fn run(self, board: &Board<'_>, kind: Kind, count: u32) -> Measured {
+    /// Moves about so many bytes or datagrams, those to the board at a rate; what the board measured
+    /// of it.
+    pub(crate) fn run(self, board: &Board<'_>, kind: Kind, count: u32, megabits: u32) -> Measured {
         match self {
-            Self::Server(_) => by_iperf3(board, kind, count),
+            Self::Server(_) => by_iperf3(board, kind, count, megabits),
             Self::Bare(_) => match kind {
                 Kind::ReceivedBytes => send_bytes(board, count),
                 Kind::SentBytes => receive_bytes(board, count),
-                Kind::ReceivedDatagrams => send_datagrams(board, count),
+                Kind::ReceivedDatagrams => send_datagrams(board, count, megabits),
                 Kind::SentDatagrams => receive_datagrams(board, count),
             },
         }
@@ -68,13 +69,13 @@ impl Image {
     }
 }
 
-fn by_iperf3(board: &Board<'_>, kind: Kind, count: u32) {
-    let count = count.to_string();
+fn by_iperf3(board: &Board<'_>, kind: Kind, count: u32, megabits: u32) {
+    let (count, rate) = (count.to_string(), format!("{megabits}M"));
     let udp = ["-u", "-l", DATAGRAM, "-k", &count];
     board.run_client(&match kind {
         Kind::ReceivedBytes => vec!["-n", &count],
         Kind::SentBytes => vec!["-n", &count, "-R"],
-        Kind::ReceivedDatagrams => [&udp[..], &["-b", RATE]].concat(),
+        Kind::ReceivedDatagrams => [&udp[..], &["-b", &rate]].concat(),
         Kind::SentDatagrams => [&udp[..], &["-b", "0", "-R"]].concat(),
     });
 }
@@ -101,15 +102,16 @@ fn receive_bytes(board: &Board<'_>, count: u32) {
 }
 
 /// In the bursts of each millisecond that iperf3 sends.
-fn send_datagrams(board: &Board<'_>, count: u32) {
+fn send_datagrams(board: &Board<'_>, count: u32, megabits: u32) {
     let socket = udp(board);
     let mut datagram = [0; DATAGRAM_BYTES];
     datagram[0] = b'd';
     let began = Instant::now();
     let mut sent = 0;
     while sent < count {
-        let due = began.elapsed().as_millis() as u64 * RATE_BITS / 8 / 1000 / DATAGRAM_BYTES as u64;
-        while u64::from(sent) < due && sent < count {
+        let bytes_due = began.elapsed().as_micros() * u128::from(megabits) / 8;
+        let due = bytes_due / DATAGRAM_BYTES as u128;
+        while u128::from(sent) < due && sent < count {
             // What finds no room is lost.
             let _ = socket.send(&datagram);
             sent += 1;
@@ -132,6 +134,8 @@ fn receive_datagrams(board: &Board<'_>, count: u32) {
 }
 
 fn connect(board: &Board<'_>) -> TcpStream {
+    // There is one connection at a time, and no line tells when it has left.
+    std::thread::sleep(PAUSE);
     let stream = TcpStream::connect((board.host, board.port)).expect("the board listens");
     stream.set_nodelay(true).expect(TAKES);
     stream
@@ -152,5 +156,3 @@ const TAKES: &str = "the board takes part";
 const PAUSE: Duration = Duration::from_millis(300);
 const DATAGRAM: &str = "1400";
 const DATAGRAM_BYTES: usize = 1400;
-const RATE: &str = "40M";
-const RATE_BITS: u64 = 40_000_000;

@@ -30,18 +30,22 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
             list.print_table();
             Ok(())
         }
-        ["run" | "bench" | "cost", ..] => by_program(&options),
+        ["run" | "bench" | "cost", ..] => {
+            builds(&mut Steps::new(BUILDS.len()))?;
+            by_program(&options)
+        }
         _ => Err("firmware takes build, test, run IMAGE [ARGUMENT...], bench or cost".to_owned()),
     }
 }
 
 /// How many steps [`steps`] takes.
-pub(crate) const STEPS: usize = BUILDS.len() + 1;
+pub(crate) const STEPS: usize = BUILDS.len() + 2;
 
 /// The builds, and the tests of what was built.
 pub(crate) fn steps(steps: &mut Steps) -> Result<(), String> {
     builds(steps)?;
-    steps.step("firmware against iperf3, in QEMU", test)
+    steps.step("firmware against iperf3, in QEMU", test)?;
+    steps.step("what the firmware costs", || by_program(&["cost"]))
 }
 
 /// One build with its settings; the images of all of them stand in one folder.
@@ -104,8 +108,6 @@ pub(crate) fn format() -> Command {
 
 /// What the program `firmware` of the tests' package does.
 fn by_program(options: &[&str]) -> Result<(), String> {
-    let mut list = Steps::new(BUILDS.len());
-    builds(&mut list)?;
     let mut program = cargo(&["run", "--quiet", "--locked", "--package", "linerate-tests"]);
     succeed(program.args(["--bin", "firmware", "--"]).args(options))
 }
