@@ -12,6 +12,8 @@ mod elf;
 mod load;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
+mod sizes;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -27,7 +29,8 @@ fn main() -> std::process::ExitCode {
         }
         ["cost"] => cost::cost(false),
         ["cost", "--write"] => cost::cost(true),
-        _ => Err("usage: firmware run IMAGE [ARGUMENT...] | bench | cost [--write]".to_owned()),
+        ["sizes"] => sizes::sizes(),
+        _ => Err(USAGE.to_owned()),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,
@@ -37,6 +40,9 @@ fn main() -> std::process::ExitCode {
         }
     }
 }
+
+#[cfg(target_os = "linux")]
+const USAGE: &str = "usage: firmware run IMAGE [ARGUMENT...] | bench | cost [--write] | sizes";
 
 #[cfg(not(target_os = "linux"))]
 fn main() {

@@ -30,11 +30,14 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
             list.print_table();
             Ok(())
         }
-        ["run" | "bench" | "cost", ..] => {
+        ["run" | "bench" | "cost" | "sizes", ..] => {
             builds(&mut Steps::new(BUILDS.len()))?;
             by_program(&options)
         }
-        _ => Err("firmware takes build, test, run IMAGE [ARGUMENT...], bench or cost".to_owned()),
+        _ => {
+            Err("firmware takes build, test, run IMAGE [ARGUMENT...], bench, cost or sizes"
+                .to_owned())
+        }
     }
 }
 
@@ -73,12 +76,20 @@ fn builds(steps: &mut Steps) -> Result<(), String> {
         command.args(binaries.iter().flat_map(|binary| ["--bin", binary]));
         command.current_dir(root().join("embedded/firmware"));
         command.arg("--target-dir").arg(folder()).env("LINERATE_STREAMS", streams);
-        toolchain.prepare(&mut command, "core");
-        let name = format!("firmware for {streams} stream(s), {}", toolchain.name());
-        steps.command(&name, &mut command)?;
+        prepare(toolchain, &mut command);
+        steps.command(&format!("firmware for {streams} stream(s)"), &mut command)?;
         keep(binaries, suffix)?;
     }
     Ok(())
+}
+
+/// The library is always built from source, since that is how panics become small; the manifest's
+/// folder says so and needs a compiler that is let do it.
+fn prepare(toolchain: Toolchain, command: &mut Command) {
+    match toolchain {
+        Toolchain::Installed => drop(command.env("RUSTC_BOOTSTRAP", "1")),
+        Toolchain::BuildStd => toolchain.prepare(command, "core"),
+    }
 }
 
 /// Puts what was built where the next build does not reach.

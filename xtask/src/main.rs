@@ -62,15 +62,15 @@ cargo xtask fuzz [TARGET...] --minimize
 cargo xtask fuzz --seed-corpus
     writes the seeds that the recordings make
 cargo xtask size
-    bytes of the engine's types, stack of its deepest calls, lines of each adapter
+    bytes of the engine's types, stack of its deepest calls, firmware, lines of each adapter
 cargo xtask soak [--tests N | --hours H]
     one server under short tests of all kinds; fails if its memory, descriptors or threads grow
 cargo xtask link [OPTION...] -- COMMAND...
     a command across a link that delays, loses, doubles, reorders; alone, it tells its options
 cargo xtask windows [--release]
     builds linerate.exe with mingw and runs it against iperf3 under Wine
-cargo xtask firmware build | test | run IMAGE [ARGUMENT...] | bench | cost
+cargo xtask firmware build | test | run IMAGE [ARGUMENT...] | bench | cost [--write] | sizes
     builds the firmware for QEMU's Cortex-M3 board and runs it against iperf3; one image, with its log;
-    servers beside bare loops: throughput, and instructions for each byte and datagram
+    servers beside bare loops: throughput, instructions for each byte and datagram, flash and memory
 cargo xtask check-targets
     compiles the command for the systems that nothing here can run";
