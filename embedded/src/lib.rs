@@ -19,6 +19,8 @@
 //! - **Accuracy.** Everything that one poll finds arrived at its `now`.
 //! - **Buffers.** A TCP window is as large as the buffer that a stream was lent. A datagram must fit
 //!   into the UDP buffers and into a frame: none is cut into fragments.
+//! - **Shares.** smoltcp, which is in embassy-net too, sends for the sockets in their order. Of a client's
+//!   UDP streams without a rate (`-b 0`) the first may take all that the wire carries.
 //! - **Ignored**, because small stacks have no such thing: window, segment size, type of service, flow
 //!   label, congestion control, CPU numbers, repeating payload. Retransmits and CPU use are unknown.
 #![no_std]

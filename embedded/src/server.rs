@@ -138,17 +138,17 @@ struct Stage<'p, S, const N: usize> {
 impl<S: Net, const N: usize> Stage<'_, S, N> {
     /// Finds out what each connection is that belongs to nobody, in the order they came in.
     fn receive_visitors(&mut self, test: &mut Option<Running<N>>) {
+        // Streams are numbered in the order in which they were connected.
+        let mut has_earlier = false;
         for socket in Connections::<N, DOORS>::ALL {
             let why = match self.connections.visit(self.now, self.net, socket) {
                 Visit::Waiting => continue,
                 Visit::Greeting(Greeting::Incomplete) => {
                     let peer = self.net.peer(socket);
-                    if test.as_ref().is_some_and(|test| test.may_be_stream(peer)) {
-                        // Streams are numbered in the order in which they were connected.
-                        return;
-                    }
+                    has_earlier |= test.as_ref().is_some_and(|test| test.may_be_stream(peer));
                     continue;
                 }
+                Visit::Greeting(Greeting::Cookie(_)) if has_earlier => continue,
                 Visit::Greeting(Greeting::Cookie(cookie)) => {
                     match self.admit(test, socket, cookie) {
                         Ok(()) => continue,

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::no_std::{self, Toolchain};
+use crate::no_std::Toolchain;
 use crate::setup;
 use crate::steps::Steps;
 use crate::workspace::{cargo, root, target};
@@ -70,7 +70,7 @@ const BUILDS: [Build; 2] = [
 ];
 
 fn builds(steps: &mut Steps) -> Result<(), String> {
-    let toolchain = Toolchain::find().ok_or("no toolchain for the firmware after set-up")?;
+    let toolchain = Toolchain::find_for(TARGET).ok_or("no toolchain for the firmware after set-up")?;
     for Build { streams, binaries, suffix } in BUILDS {
         let mut command = cargo(&["build", "--locked", "--release"]);
         command.args(binaries.iter().flat_map(|binary| ["--bin", binary]));
@@ -94,7 +94,7 @@ fn prepare(toolchain: Toolchain, command: &mut Command) {
 
 /// Puts what was built where the next build does not reach.
 fn keep(binaries: &[&str], suffix: &str) -> Result<(), String> {
-    let built = folder().join(no_std::TARGET).join("release");
+    let built = folder().join(TARGET).join("release");
     let kept = fs::create_dir_all(images()).and_then(|()| {
         let mut binaries = binaries.iter();
         binaries.try_for_each(|binary| {
@@ -128,6 +128,11 @@ fn succeed(command: &mut Command) -> Result<(), String> {
     let status = status.map_err(|why| format!("cannot start cargo: {why}"))?;
     if status.success() { Ok(()) } else { Err(format!("the firmware: {status}")) }
 }
+
+/// A Cortex-M3.
+pub(crate) const TARGET: &str = "thumbv7m-none-eabi";
+/// The emulator of its board.
+pub(crate) const QEMU: &str = "qemu-system-arm";
 
 fn images() -> PathBuf {
     folder().join("images")

@@ -2,6 +2,7 @@
 //! own; this one only says which there are.
 
 mod bench;
+mod boards;
 mod check_targets;
 mod firmware;
 mod fuzz;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Some((chore, options)) if chore == "link" => link::run(options),
         Some((chore, options)) if chore == "firmware" => firmware::run(options),
         Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
+        Some((chore, options)) if chore == "boards" => boards::run(options),
         Some((chore, options)) if chore == "windows" => windows::run(options),
         _ => Err(USAGE.to_owned()),
     };
@@ -67,6 +69,8 @@ cargo xtask soak [--tests N | --hours H]
     one server under short tests of all kinds; fails if its memory, descriptors or threads grow
 cargo xtask link [OPTION...] -- COMMAND...
     a command across a link that delays, loses, doubles, reorders; alone, it tells its options
+cargo xtask boards
+    builds the examples for boards that can be bought, without having one
 cargo xtask windows [--release]
     builds linerate.exe with mingw and runs it against iperf3 under Wine
 cargo xtask firmware build | test | run IMAGE [ARGUMENT...] | bench | cost [--write] | sizes

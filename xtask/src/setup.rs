@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::boards;
+use crate::firmware;
 use crate::no_std::{self, Toolchain};
 use crate::windows::{self, LINKER};
 use crate::wine::Wine;
@@ -33,16 +35,16 @@ const NEEDED: [(&str, IsPresent); 8] = [
     // For the driver of the fuzz targets.
     ("g++", || succeeds(Command::new("c++").arg("--version"))),
     ("rustc-web rust-web-src", || targets().all(|name| Toolchain::find_for(name).is_some())),
-    // The firmware's linker, and its board.
-    ("lld", || succeeds(Command::new("ld.lld").arg("--version"))),
-    ("qemu-system-arm", || succeeds(Command::new("qemu-system-arm").arg("--version"))),
+    // The linker for chips, and the firmware's board.
+    ("lld", || succeeds(Command::new(no_std::LINKER).arg("--version"))),
+    ("qemu-system-arm", || succeeds(Command::new(firmware::QEMU).arg("--version"))),
     ("gcc-mingw-w64-x86-64", || succeeds(Command::new(LINKER).arg("--version"))),
     ("wine64 wine", || Wine::find().is_some()),
 ];
 
 /// What is built for beside this machine.
 fn targets() -> impl Iterator<Item = &'static str> {
-    [no_std::TARGET, windows::TARGET].into_iter()
+    boards::targets().chain([no_std::TARGET, firmware::TARGET, windows::TARGET])
 }
 
 fn missing_packages() -> Vec<&'static str> {

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::boards;
 use crate::firmware;
 use crate::fuzz;
 use crate::no_std::{self, Toolchain};
@@ -18,7 +19,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(10 + firmware::STEPS + usize::from(long));
+    let mut steps = Steps::new(10 + boards::STEPS + firmware::STEPS + usize::from(long));
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
     steps.command("format of the firmware", &mut firmware::format())?;
@@ -26,9 +27,10 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     steps.command("documentation", &mut documentation())?;
     steps.command("linerate command", &mut cargo(&BUILD_COMMAND))?;
     steps.command("unit, property, virtual-time and interop tests", &mut tests(long))?;
-    let toolchain = Toolchain::find().ok_or("no toolchain for the no_std build after set-up")?;
-    let (name, mut build) = no_std::build(toolchain);
-    steps.command(&name, &mut build)?;
+    let toolchain = Toolchain::find().ok_or("no toolchain for the no_std check after set-up")?;
+    let (name, mut check) = no_std::check(toolchain);
+    steps.command(&name, &mut check)?;
+    boards::steps(&mut steps)?;
     firmware::steps(&mut steps)?;
     windows::steps(&mut steps, Profile::Debug)?;
     if long {
@@ -42,14 +44,19 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
 const FUZZ_SECONDS: u32 = 120;
 
 fn clippy() -> Command {
-    cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    let mut command = cargo(&["clippy", "--locked", "--workspace", "--all-targets"]);
+    command.args(ALL_ADAPTERS).args(["--", "-D", "warnings"]);
+    command
 }
 
 fn documentation() -> Command {
     let mut command = cargo(&["doc", "--locked", "--workspace", "--no-deps"]);
-    command.env("RUSTDOCFLAGS", "-D warnings");
+    command.args(ALL_ADAPTERS).env("RUSTDOCFLAGS", "-D warnings");
     command
 }
+
+/// What the chips' stacks add that no default has.
+const ALL_ADAPTERS: [&str; 2] = ["--features", "linerate-embedded/embassy-net"];
 
 const BUILD_COMMAND: [&str; 6] =
     ["build", "--locked", "--package", "linerate", "--bin", "linerate"];
@@ -58,6 +65,7 @@ const BUILD_COMMAND: [&str; 6] =
 /// take.
 fn tests(long: bool) -> Command {
     let mut command = cargo(&["test", "--locked", "--workspace"]);
+    command.args(ALL_ADAPTERS);
     let name = format!("linerate{}", std::env::consts::EXE_SUFFIX);
     command.env("LINERATE_BIN", target().join("debug").join(name));
     if long {

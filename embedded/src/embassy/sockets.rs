@@ -55,7 +55,7 @@ impl<'d, const N: usize, const D: usize, const U: usize> Sockets<'d, N, D, U> {
         }
         for socket in &mut self.udp {
             let _ = socket.poll_recv_ready(cx);
-            // That there is room for something does not tell that there is enough.
+            // One that takes a shorter datagram is ready, though the next may not fit.
             let _ = pin!(socket.flush()).poll(cx);
         }
     }

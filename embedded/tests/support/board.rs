@@ -1,25 +1,36 @@
-//! A network namespace with a TAP device, the example server on it, and iperf3 clients beside it.
+//! A network namespace with a TAP device, the example on it, and iperf3 beside it.
 //! Everything is taken down when it goes out of scope, also by a panic.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::ops::Add;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use linerate_tests::namespace::{self, Namespace};
 use linerate_tests::process::Process;
+use linerate_tests::server::Server as RealServer;
 use linerate_tests::tool::{Tool, build};
 use serde_json::Value;
 
-/// A running server and its end of the wire.
+/// A namespace with a TAP device, and who is to be at its two ends.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    namespace: Namespace,
+    /// Each with its prefix length.
+    host: String,
+    board: String,
+}
+
+/// A running server of the example and its wire.
 #[derive(Debug)]
 pub(crate) struct Board {
     lines: Mutex<Receiver<String>>,
-    address: String,
     // Fields are dropped in this order: the server before its network.
     server: Server,
-    namespace: Namespace,
+    wire: Wire,
 }
 
 /// Which way data flows, as the test sees it.
@@ -37,10 +48,18 @@ pub(crate) struct Sides {
 }
 
 /// Numbers of one of them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) bytes: u64,
+    pub(crate) packets: u64,
     pub(crate) lost: u64,
+}
+
+/// What the example tells of a stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) role: &'static str,
+    pub(crate) sides: Sides,
 }
 
 /// Whether this process may do what a board needs. Where it may not, the caller skips and this says
@@ -49,24 +68,50 @@ pub(crate) fn may_make_namespaces() -> bool {
     namespace::may_make_namespaces() && Tool::Iperf3.is_here()
 }
 
-impl Board {
-    /// Starts a server at `board` on a wire whose host end is `host`, each with its prefix length.
-    pub(crate) fn start(host: &str, board: &str) -> Self {
-        static SERVER: LazyLock<std::path::PathBuf> = LazyLock::new(|| {
-            build(&["--package", "linerate-embedded", "--example", "smoltcp_server"])
-        });
+impl Wire {
+    /// Lays one with these addresses at its ends, each with its prefix length.
+    pub(crate) fn new(host: &str, board: &str) -> Self {
         let namespace = Namespace::new();
         namespace.ip("tuntap add dev tap0 mode tap");
         let nodad = if host.contains(':') { "nodad" } else { "" };
         namespace.ip(&format!("address add {host} dev tap0 {nodad}"));
         namespace.ip("link set tap0 up");
-        let mut command = namespace.command(SERVER.as_path());
-        let mut child = command
-            .args(["tap0", board])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the ip command is there");
+        Self { namespace, host: host.to_owned(), board: board.to_owned() }
+    }
+
+    /// Runs the example as a client of a real server on the host's end. Both must do well; returns what
+    /// the client told of its streams and the server's report.
+    pub(crate) fn run_board_as_client(&self, options: &[&str]) -> (Vec<Stream>, Value) {
+        let server = RealServer::start_in(&self.namespace, Tool::Iperf3, &["-1", "-J"]);
+        let mut command = self.example();
+        command.args(["-c", address(&self.host), "-p", &server.port().to_string()]).args(options);
+        let client = Process::start(&mut command).wait(LIMIT).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(client.code, Some(0), "{client}");
+        let server = server.wait().unwrap_or_else(|why| panic!("{why}"));
+        let report = server.document().unwrap_or_else(|why| panic!("{why}"));
+        assert!(report["error"].is_null(), "{server}");
+        let lines = client.stdout.lines().filter(|line| line.starts_with("stream "));
+        (lines.map(Stream::parse).collect(), report)
+    }
+
+    /// The example on the board's end, a server as long as nothing is added.
+    fn example(&self) -> Command {
+        static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
+            build(&["--package", "linerate-embedded", "--example", "smoltcp_tap"])
+        });
+        let mut command = self.namespace.command(EXAMPLE.as_path());
+        command.args(["tap0", &self.board]);
+        command
+    }
+}
+
+impl Board {
+    /// Starts a server at `board` on a wire whose host end is `host`, each with its prefix length.
+    pub(crate) fn start(host: &str, board: &str) -> Self {
+        let wire = Wire::new(host, board);
+        let mut command = wire.example();
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the ip command is there");
         let output = child.stdout.take().expect("it is piped");
         let (sender, lines) = channel();
         std::thread::spawn(move || {
@@ -75,16 +120,15 @@ impl Board {
                 let _ = sender.send(line);
             }
         });
-        let address = board.split('/').next().unwrap_or(board).to_owned();
-        let board = Self { lines: Mutex::new(lines), address, server: Server(child), namespace };
+        let board = Self { lines: Mutex::new(lines), server: Server(child), wire };
         board.wait_for_line("ready");
         board
     }
 
     /// Starts an iperf3 client that prints a document.
     pub(crate) fn start_client(&self, options: &[&str]) -> Process {
-        let mut command = self.namespace.within(&Tool::Iperf3.command());
-        Process::start(command.args(["-c", &self.address, "-J"]).args(options))
+        let mut command = self.wire.namespace.within(&Tool::Iperf3.command());
+        Process::start(command.args(["-c", address(&self.wire.board), "-J"]).args(options))
     }
 
     /// Runs a client that must do well, and returns its report.
@@ -110,19 +154,9 @@ impl Board {
         }
     }
 
-    /// What the server measured on each of its streams: its role, bytes, packets.
-    pub(crate) fn measured(&self, streams: usize) -> Vec<(&'static str, u64, u64)> {
-        (0..streams)
-            .map(|_| {
-                let line = self.wait_for_line("stream ");
-                let role = if line.contains("Receiver") { "Receiver" } else { "Sender" };
-                let number = |before: &str| {
-                    let text = line.split(before).next().and_then(|text| text.rsplit(' ').next());
-                    text.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{line}"))
-                };
-                (role, number(" bytes"), number(" packets"))
-            })
-            .collect()
+    /// What the server tells of each of its streams.
+    pub(crate) fn streams(&self, count: usize) -> Vec<Stream> {
+        (0..count).map(|_| Stream::parse(&self.wait_for_line("stream "))).collect()
     }
 }
 
@@ -133,30 +167,75 @@ impl Way {
             Self::FromBoard => "Sender",
         }
     }
-
-    /// Both ends of this way; with data both ways the client's own way has the plain names.
-    pub(crate) fn sides(self, report: &Value, is_bidirectional: bool) -> Sides {
-        let is_second = is_bidirectional && self == Self::FromBoard;
-        let suffix = if is_second { "_bidir_reverse" } else { "" };
-        let sum = |name: &str| {
-            let sum = &report["end"][format!("{name}{suffix}")];
-            Sum {
-                bytes: sum["bytes"].as_u64().unwrap_or(0),
-                lost: sum["lost_packets"].as_u64().unwrap_or(0),
-            }
-        };
-        Sides { sent: sum("sum_sent"), received: sum("sum_received") }
-    }
 }
 
 impl Sides {
-    /// What the client shows of the server.
+    /// The sums of a report; with data both ways those of the client's receiving have longer names.
+    pub(crate) fn of_report(report: &Value, is_bidirectional_reverse: bool) -> Self {
+        let suffix = if is_bidirectional_reverse { "_bidir_reverse" } else { "" };
+        let sum = |name: &str| {
+            let sum = &report["end"][format!("{name}{suffix}")];
+            let number = |key: &str| sum[key].as_u64().unwrap_or(0);
+            Sum { bytes: number("bytes"), packets: number("packets"), lost: number("lost_packets") }
+        };
+        Self { sent: sum("sum_sent"), received: sum("sum_received") }
+    }
+
+    /// What the board measured itself.
     pub(crate) fn of_board(&self, way: Way) -> Sum {
         match way {
             Way::ToBoard => self.received,
             Way::FromBoard => self.sent,
         }
     }
+
+    /// What the host measured.
+    pub(crate) fn of_host(&self, way: Way) -> Sum {
+        match way {
+            Way::ToBoard => self.sent,
+            Way::FromBoard => self.received,
+        }
+    }
+}
+
+impl Add for Sides {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { sent: self.sent + other.sent, received: self.received + other.received }
+    }
+}
+
+impl Add for Sum {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            packets: self.packets + other.packets,
+            lost: self.lost + other.lost,
+        }
+    }
+}
+
+impl Stream {
+    fn parse(line: &str) -> Self {
+        let role = if line.contains("Receiver") { "Receiver" } else { "Sender" };
+        let side = |name: &str| {
+            let (_, text) = line.split_once(name).unwrap_or_else(|| panic!("no {name}: {line}"));
+            let number = |before: &str| {
+                let text = text.split(before).next().and_then(|text| text.rsplit(' ').next());
+                text.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{line}"))
+            };
+            Sum { bytes: number(" bytes"), packets: number(" packets"), lost: number(" lost") }
+        };
+        Self { role, sides: Sides { sent: side(": sent "), received: side("; received ") } }
+    }
+}
+
+/// Without its prefix length.
+fn address(with_prefix: &str) -> &str {
+    with_prefix.split('/').next().unwrap_or(with_prefix)
 }
 
 #[derive(Debug)]

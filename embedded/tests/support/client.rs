@@ -1,36 +1,28 @@
 //! A client on the same stack as the server, which can break off at any point.
 
+use std::ops::Deref;
+
 use ::smoltcp::iface::SocketHandle;
 use ::smoltcp::socket::{tcp, udp};
 use ::smoltcp::time::Instant;
 use ::smoltcp::wire::IpEndpoint;
 use linerate_embedded::engine::protocol::cookie::Cookie;
-use linerate_embedded::engine::report::{SideSummary, StreamSummary};
-use linerate_embedded::engine::session::{ClientConfig, Ending, Event, Phase};
+use linerate_embedded::engine::session::{ClientConfig, Phase};
 use linerate_embedded::engine::test::TestSettings;
 use linerate_embedded::smoltcp;
-use linerate_embedded::{ClientStorage, NotBegun, NotReached, Observer, Progress};
+use linerate_embedded::{ClientStorage, NotBegun};
 
-use super::world::{MTU, Net, SERVER, STREAMS};
+use super::pair::{MTU, Peer, STREAMS};
+use super::told::ClientTold;
+use super::world::Net;
 
 pub(crate) struct Client {
     client: smoltcp::Client<'static, STREAMS>,
     sockets: Vec<SocketHandle>,
-    told: Told,
-}
-
-#[derive(Debug, Default)]
-struct Told {
-    ending: Option<Ending>,
-    not_reached: Option<NotReached>,
-    summaries: Vec<StreamSummary>,
+    told: ClientTold,
 }
 
 impl Client {
-    pub(crate) fn start(now: Instant, net: &mut Net, settings: TestSettings) -> Self {
-        Self::try_start(SERVER, now, net, settings).expect("it has room for it")
-    }
-
     pub(crate) fn try_start(
         server: IpEndpoint,
         now: Instant,
@@ -48,32 +40,7 @@ impl Client {
         let cookie = Cookie::from_random([net.port() as u8; 36]);
         let Net { interface, sockets: set, .. } = net;
         client.start(now, interface, set, server, config, cookie)?;
-        Ok(Self { client, sockets, told: Told::default() })
-    }
-
-    pub(crate) fn phase(&self) -> Phase {
-        self.client.phase().unwrap_or(if self.is_over() { Phase::Over } else { Phase::Greeting })
-    }
-
-    pub(crate) fn ending(&self) -> Option<Ending> {
-        self.told.ending
-    }
-
-    pub(crate) fn not_reached(&self) -> Option<NotReached> {
-        self.told.not_reached
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.told.ending.is_some() || self.told.not_reached.is_some()
-    }
-
-    /// What was sent and what was received on a stream, in bytes and packets.
-    pub(crate) fn counted(&self, index: usize) -> ((u64, u64), (u64, u64)) {
-        let summary = &self.told.summaries[index];
-        let side = |side: Option<&SideSummary>| {
-            side.map_or((0, 0), |side| (side.bytes, side.datagrams.packets))
-        };
-        (side(summary.sent()), side(summary.received()))
+        Ok(Self { client, sockets, told: ClientTold::default() })
     }
 
     pub(crate) fn poll(&mut self, now: Instant, net: &mut Net) -> Option<Instant> {
@@ -87,11 +54,6 @@ impl Client {
     /// Whether the server has said something that it has not taken.
     pub(crate) fn has_news(&self, net: &Net) -> bool {
         self.tcp().any(|handle| net.sockets.get::<tcp::Socket<'_>>(handle).can_recv())
-    }
-
-    /// Whether all of its connections are closed by both ends.
-    pub(crate) fn is_closed(&self) -> bool {
-        !self.client.is_busy()
     }
 
     /// Closes its sockets as a program's end does.
@@ -117,16 +79,16 @@ impl Client {
     }
 }
 
-impl Observer<STREAMS> for Told {
-    fn test_event(&mut self, event: Event, test: Progress<'_, STREAMS>) {
-        if let Event::Finished(ending) = event {
-            self.ending = Some(ending);
-            let summaries = (0..STREAMS).filter_map(|index| test.accounts.summary(index));
-            self.summaries = summaries.collect();
-        }
+impl Peer for Client {
+    fn told(&self) -> impl Deref<Target = ClientTold> {
+        &self.told
     }
 
-    fn not_reached(&mut self, _server: std::net::SocketAddr, why: NotReached) {
-        self.not_reached = Some(why);
+    fn running(&self) -> Option<Phase> {
+        self.client.phase()
+    }
+
+    fn is_closed(&self) -> bool {
+        !self.client.is_busy()
     }
 }

@@ -2,13 +2,12 @@
 //! before somebody says that it is due, so that a wake-up which was not asked for stops everything.
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 
 use linerate_embedded::engine::protocol::cookie::Cookie;
-use linerate_embedded::engine::report::StreamSummary;
-use linerate_embedded::engine::session::{Ending, Event};
 use linerate_embedded::engine::test::TestSettings;
 use linerate_embedded::smoltcp::Server;
-use linerate_embedded::{Config, Observer, Progress, ServerStorage, TurnedAway};
+use linerate_embedded::{Config, NotBegun, ServerStorage};
 use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, Loopback, Medium};
 use smoltcp::socket::{tcp, udp};
@@ -16,15 +15,18 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint};
 
 use super::client::Client;
-
-pub(crate) const STREAMS: usize = 2;
-pub(crate) const MTU: usize = 1500;
+use super::loss::{Loss, Lottery};
+use super::pair::{Break, MTU, Pair, Peer, STREAMS};
+use super::random_peer::{Anarchy, OTHER_PORT};
+use super::told::ServerTold;
 
 pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) net: Net,
     pub(crate) server: Server<STREAMS>,
-    pub(crate) told: Told,
+    pub(crate) told: ServerTold,
+    peers: Vec<SocketHandle>,
+    datagrams: Option<SocketHandle>,
 }
 
 /// The stack, for whoever opens sockets on it.
@@ -35,19 +37,14 @@ pub(crate) struct Net {
     next_port: u16,
 }
 
-/// What the server told.
-#[derive(Debug, Default)]
-pub(crate) struct Told {
-    pub(crate) events: Vec<Event>,
-    pub(crate) endings: Vec<Ending>,
-    pub(crate) summaries: Vec<StreamSummary>,
-    pub(crate) turned_away: Vec<TurnedAway>,
-}
+impl Pair for World {
+    type Client = Client;
 
-impl World {
-    pub(crate) fn new() -> Self {
+    const BREAKS: &'static [Break] = &[Break::Close, Break::Reset, Break::Forget, Break::Cut];
+
+    fn new() -> Self {
         let now = Instant::from_secs(1);
-        let mut cable = Cable { loopback: Loopback::new(Medium::Ip), loss: Loss::None, seed: 1 };
+        let mut cable = Cable { loopback: Loopback::new(Medium::Ip), losses: Lottery::new() };
         let config = smoltcp::iface::Config::new(HardwareAddress::Ip);
         let mut interface = Interface::new(config, &mut cable, now);
         interface.update_ip_addrs(|addresses| {
@@ -61,14 +58,140 @@ impl World {
         let buffers = storage.buffers(metadata);
         let server = Server::new(Config::default(), &mut sockets, buffers);
         let net = Net { cable, interface, sockets, next_port: 50_000 };
-        let mut world = Self { now, net, server, told: Told::default() };
+        let mut world = Self {
+            now,
+            net,
+            server,
+            told: ServerTold::default(),
+            peers: Vec::new(),
+            datagrams: None,
+        };
         world.step(None);
         world
     }
 
-    /// Lets everybody do what is due, then goes on to when something is, at least a millisecond.
-    pub(crate) fn step(&mut self, client: Option<&mut Client>) {
-        let Self { now, net, server, told } = self;
+    fn server(&self) -> SocketAddr {
+        SocketAddr::new(SERVER.addr.into(), SERVER.port)
+    }
+
+    fn lose(&mut self, loss: Loss) {
+        self.net.cable.losses.loss = loss;
+    }
+
+    fn try_start(
+        &mut self,
+        server: SocketAddr,
+        settings: TestSettings,
+    ) -> Result<Client, NotBegun> {
+        Client::try_start(server.into(), self.now, &mut self.net, settings)
+    }
+
+    fn run_until(
+        &mut self,
+        mut client: Option<&mut Client>,
+        seconds: u64,
+        mut is_done: impl FnMut(&mut Self, Option<&Client>) -> bool,
+    ) {
+        let deadline = self.now + Duration::from_secs(seconds);
+        while !is_done(self, client.as_deref()) {
+            let phase = client.as_ref().map(|client| client.running());
+            assert!(self.now < deadline, "not within {seconds} s: {phase:?}, {:?}", self.told);
+            self.step(client.as_deref_mut());
+        }
+    }
+
+    fn told(&self) -> impl Deref<Target = ServerTold> {
+        &self.told
+    }
+
+    fn is_busy(&self) -> bool {
+        self.server.is_busy()
+    }
+
+    fn interrupt_server(&mut self) {
+        self.server.interrupt();
+    }
+
+    fn interrupt_client(&mut self, client: &mut Client) {
+        client.interrupt();
+    }
+
+    fn break_off(&mut self, client: &mut Client, how: Break) {
+        match how {
+            Break::Close => client.close(&mut self.net),
+            Break::Reset => client.reset(&mut self.net),
+            Break::Forget => client.leave(&mut self.net),
+            Break::Cut => self.lose(Loss::All),
+        }
+    }
+}
+
+impl Anarchy for World {
+    fn open(&mut self) {
+        let peer = self.net.connect();
+        self.peers.push(peer);
+    }
+
+    fn listen(&mut self) {
+        let buffer = || tcp::SocketBuffer::new(vec![0; 8192]);
+        let mut socket = tcp::Socket::new(buffer(), buffer());
+        socket.listen(OTHER_PORT).expect("it was closed");
+        self.peers.push(self.net.sockets.add(socket));
+    }
+
+    fn opened(&self) -> usize {
+        self.peers.len()
+    }
+
+    fn say(&mut self, connection: usize, bytes: &[u8]) {
+        // One that is not connected says nothing.
+        let _ = self.peer(connection).send_slice(bytes);
+    }
+
+    fn hear(&mut self, connection: usize) {
+        let peer = self.peer(connection);
+        while peer.recv(|bytes| (bytes.len(), bytes.len())).is_ok_and(|count| count > 0) {}
+    }
+
+    fn close(&mut self, connection: usize) {
+        self.peer(connection).close();
+    }
+
+    fn reset(&mut self, connection: usize) {
+        self.peer(connection).abort();
+    }
+
+    fn forget(&mut self) {
+        for peer in self.peers.drain(..).chain(self.datagrams.take()) {
+            self.net.sockets.remove(peer);
+        }
+    }
+
+    fn send_datagram(&mut self, bytes: &[u8]) {
+        let handle = *self.datagrams.get_or_insert_with(|| self.net.datagrams(HOST));
+        let socket = self.net.sockets.get_mut::<udp::Socket<'_>>(handle);
+        // What there is no room for is lost.
+        let _ = socket.send_slice(bytes, SERVER);
+    }
+
+    fn pass(&mut self, mut client: Option<&mut Client>, millis: u64) {
+        let until = self.now + Duration::from_millis(millis);
+        while self.now < until {
+            let goes_on = self.step(client.as_deref_mut());
+            self.now = if goes_on { self.now.min(until) } else { until };
+        }
+    }
+}
+
+impl World {
+    fn peer(&mut self, connection: usize) -> &mut tcp::Socket<'static> {
+        self.net.sockets.get_mut(self.peers[connection])
+    }
+
+    /// Lets everybody do what is due, then goes on to when something is, at least a millisecond. `false`
+    /// if nothing will ever be.
+    pub(crate) fn step(&mut self, client: Option<&mut Client>) -> bool {
+        let Self { now, net, server, told, .. } = self;
         let polled = net.interface.poll(*now, &mut net.cable, &mut net.sockets);
         let server_next = server.poll(*now, &mut net.sockets, told);
         let client_next = client.and_then(|client| client.poll(*now, net));
@@ -77,29 +200,15 @@ impl World {
         let soonest = *now + Duration::from_millis(1);
         let frames_fly = polled == PollResult::SocketStateChanged;
         *now = next.filter(|_| !frames_fly).unwrap_or(soonest).max(soonest);
+        next.is_some() || frames_fly
     }
 
     /// Steps for so many milliseconds, one by one, whatever is due.
-    pub(crate) fn pass(&mut self, mut client: Option<&mut Client>, millis: u64) {
+    pub(crate) fn pass_with(&mut self, mut client: Option<&mut Client>, millis: u64) {
         for _ in 0..millis {
             let next = self.now + Duration::from_millis(1);
             self.step(client.as_deref_mut());
             self.now = next;
-        }
-    }
-
-    /// Steps until `is_done`, which must come within so many seconds of virtual time.
-    pub(crate) fn run_until(
-        &mut self,
-        mut client: Option<&mut Client>,
-        seconds: u64,
-        mut is_done: impl FnMut(&mut Self, Option<&Client>) -> bool,
-    ) {
-        let deadline = self.now + Duration::from_secs(seconds);
-        while !is_done(self, client.as_deref()) {
-            let phase = client.as_ref().map(|client| client.phase());
-            assert!(self.now < deadline, "not within {seconds} s: {phase:?}, {:?}", self.told);
-            self.step(client.as_deref_mut());
         }
     }
 
@@ -115,20 +224,6 @@ impl World {
         let socket = self.net.sockets.get_mut::<tcp::Socket<'_>>(handle);
         socket.send_slice(&words).expect("it is connected");
         handle
-    }
-
-    /// Runs a test to its end on both sides and returns the client.
-    pub(crate) fn run_test(&mut self, settings: TestSettings) -> Client {
-        let mut client = Client::start(self.now, &mut self.net, settings);
-        let earlier = self.told.endings.len();
-        self.run_until(Some(&mut client), 60, |world, client| {
-            client.is_some_and(Client::is_over) && world.told.endings.len() > earlier
-        });
-        self.run_until(Some(&mut client), 15, |_, client| {
-            client.is_some_and(|client| client.is_closed())
-        });
-        client.leave(&mut self.net);
-        client
     }
 }
 
@@ -158,40 +253,10 @@ impl Net {
     }
 }
 
-impl Observer<STREAMS> for Told {
-    fn test_began(&mut self, _peer: SocketAddr, _cookie: Cookie) {
-        self.events.clear();
-        self.summaries.clear();
-    }
-
-    fn test_event(&mut self, event: Event, test: Progress<'_, STREAMS>) {
-        self.events.push(event);
-        if let Event::Finished(ending) = event {
-            self.endings.push(ending);
-            let summaries = (0..STREAMS).filter_map(|index| test.accounts.summary(index));
-            self.summaries = summaries.collect();
-        }
-    }
-
-    fn turned_away(&mut self, _peer: Option<SocketAddr>, why: TurnedAway) {
-        self.turned_away.push(why);
-    }
-}
-
 /// The loopback, with a fault in it.
 pub(crate) struct Cable {
     loopback: Loopback,
-    pub(crate) loss: Loss,
-    seed: u64,
-}
-
-/// Which frames are lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Loss {
-    None,
-    /// One of so many, by chance.
-    OneOf(u64),
-    All,
+    losses: Lottery,
 }
 
 impl Device for Cable {
@@ -205,7 +270,7 @@ impl Device for Cable {
     }
 
     fn receive(&mut self, now: Instant) -> Option<(Self::RxToken<'_>, Self::TxToken<'_>)> {
-        while self.loses_the_next() {
+        while self.losses.loses_the_next() {
             self.loopback.receive(now)?;
         }
         self.loopback.receive(now)
@@ -213,20 +278,6 @@ impl Device for Cable {
 
     fn transmit(&mut self, now: Instant) -> Option<Self::TxToken<'_>> {
         self.loopback.transmit(now)
-    }
-}
-
-impl Cable {
-    fn loses_the_next(&mut self) -> bool {
-        match self.loss {
-            Loss::None => false,
-            Loss::All => true,
-            Loss::OneOf(count) => {
-                // Knuth's multiplier; the high bits are random enough to lose frames.
-                self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                (self.seed >> 33).is_multiple_of(count)
-            }
-        }
     }
 }
 
