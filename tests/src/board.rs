@@ -106,7 +106,8 @@ impl<'n> Board<'n> {
         let file = std::fs::read(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
         let table = Table::parse(&file).expect("the table of the log is whole");
         let table = table.expect("the image has a log");
-        let arguments = setup.arguments.iter().map(|argument| format!(",arg={argument}"));
+        let arguments = [image].into_iter().chain(setup.arguments.iter().copied());
+        let arguments = arguments.map(|argument| format!(",arg={argument}"));
         let semihosting = format!("enable=on,target=native{}", arguments.collect::<String>());
         command.args(["-machine", "mps2-an385", "-display", "none", "-monitor", "none"]);
         command.args(["-serial", "null", "-semihosting-config", &semihosting]);

@@ -11,6 +11,8 @@ use std::time::Duration;
 use linerate_tests::board::{Board, Measured, Setup};
 use linerate_tests::case::{Case, Direction, Way};
 use linerate_tests::namespace::{Namespace, may_make_namespaces};
+use linerate_tests::server::Server;
+use linerate_tests::tool::Tool;
 use serde_json::Value;
 
 /// For an image with room for one stream.
@@ -46,8 +48,8 @@ const GARBAGE: [(&[u8], &str); 3] = [
     (b"short", "turned away"),
 ];
 
-macro_rules! servers {
-    ($($stack:ident: $one:literal, $two:literal;)*) => { $(
+macro_rules! stacks {
+    ($($stack:ident: $one:literal, $two:literal, $client:literal;)*) => { $(
         mod $stack {
             use super::*;
 
@@ -63,6 +65,12 @@ macro_rules! servers {
             fn both_ends_count_the_same_with_two_streams() {
                 let board = Board::start($two, Setup::default());
                 TWO_STREAMS.iter().for_each(|line| counts_agree(&board, &Case::new(line)));
+            }
+
+            #[test]
+            #[ignore = "needs QEMU and images; `cargo xtask firmware test` runs it"]
+            fn a_client_counts_as_its_server() {
+                ONE_STREAM.iter().chain(TWO_STREAMS).for_each(|line| client_counts($client, line));
             }
 
             #[test]
@@ -86,18 +94,40 @@ macro_rules! servers {
     )* };
 }
 
-servers! {
-    smoltcp: "smoltcp_server", "smoltcp_server_2";
-    embassy_net: "embassy_server", "embassy_server_2";
+stacks! {
+    smoltcp: "smoltcp_server", "smoltcp_server_2", "smoltcp_client_2";
+    embassy_net: "embassy_server", "embassy_server_2", "embassy_client_2";
 }
 
 /// Runs a case, and holds what the board measured against what its client tells.
-fn counts_agree(board: &Board, case: &Case) {
+fn counts_agree(board: &Board<'_>, case: &Case) {
     let options: Vec<&str> = case.line.split_whitespace().collect();
     let report = board.run_client(&options);
     let measured = board.measured(case.streams as usize * case.ways().len());
     board.wait_for_line("end of the test: Complete");
-    for (way, role) in [(Way::ToServer, "Receiver"), (Way::ToClient, "Sender")] {
+    hold_against(case, "Receiver", &measured, &report);
+}
+
+/// Runs a case from the board towards iperf3, and holds what it measured against what the server tells.
+fn client_counts(image: &str, line: &'static str) {
+    let case = Case::new(line);
+    let server = Server::start(Tool::Iperf3, &["-1", "-J"]);
+    let port = server.port().to_string();
+    let to_server = ["-c", "10.0.2.2", "-p", &port];
+    let arguments: Vec<&str> = to_server.into_iter().chain(line.split_whitespace()).collect();
+    let board = Board::start(image, Setup { arguments: &arguments, ..Setup::default() });
+    let measured = board.measured(case.streams as usize * case.ways().len());
+    board.wait_for_line("end of the test: Complete");
+    let ended = server.wait().unwrap_or_else(|why| panic!("`{line}`: {why}"));
+    let report = ended.document().unwrap_or_else(|why| panic!("`{line}`: {why}"));
+    hold_against(&case, "Sender", &measured, &report);
+}
+
+/// What the other end shows of the board, which is `forward` in the client's own direction, is what the
+/// board measured.
+fn hold_against(case: &Case, forward: &str, measured: &[Measured], report: &Value) {
+    let other = if forward == "Sender" { "Receiver" } else { "Sender" };
+    for (way, role) in [(Way::ToServer, forward), (Way::ToClient, other)] {
         let of_role = measured.iter().filter(|stream| stream.role == role);
         let streams = if case.ways().contains(&way) { case.streams as usize } else { 0 };
         let what = format!("`{}`, {role}: {measured:#?}\n{:#}", case.line, report["end"]);
@@ -109,7 +139,7 @@ fn counts_agree(board: &Board, case: &Case) {
         let suffix = if is_second { "_bidir_reverse" } else { "" };
         let [sent, received] =
             ["sum_sent", "sum_received"].map(|name| &report["end"][format!("{name}{suffix}")]);
-        let of_board = if way == Way::ToServer { received } else { sent };
+        let of_board = if role == "Receiver" { received } else { sent };
         let total = |of: fn(&Measured) -> u64| of_role.clone().map(of).sum::<u64>();
         assert_eq!(of_board["bytes"], total(|stream| stream.bytes), "{what}");
         let bytes = |side: &Value| side["bytes"].as_u64().expect("a number of bytes");
@@ -118,7 +148,7 @@ fn counts_agree(board: &Board, case: &Case) {
         assert!(case.omit > 0 || bytes(received) <= bytes(sent), "{what}");
         if case.udp {
             assert_eq!(of_board["packets"], total(|stream| stream.packets), "{what}");
-            if way == Way::ToServer {
+            if role == "Receiver" {
                 assert_eq!(of_board["lost_packets"], total(|stream| stream.lost), "{what}");
             }
         }

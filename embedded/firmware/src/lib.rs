@@ -12,6 +12,7 @@
 //! | [`stack`] | how deep the stack ever was |
 //! | [`network`] | the addresses of all images |
 //! | [`log`] | what servers tell, in the words that the tests read |
+//! | [`order`] | what clients are to do |
 //! | [`bare`] | what the loops without a server are asked for |
 #![no_std]
 
@@ -22,6 +23,7 @@ pub mod executor;
 pub mod lan9118;
 pub mod log;
 pub mod network;
+pub mod order;
 pub mod power;
 mod register;
 pub mod smoltcp;

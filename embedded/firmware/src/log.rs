@@ -6,7 +6,7 @@ use defmt::info;
 use linerate_embedded::engine::protocol::cookie::Cookie;
 use linerate_embedded::engine::report::StreamSummary;
 use linerate_embedded::engine::session::Event;
-use linerate_embedded::{NotReached, Observer, Progress, TurnedAway};
+use linerate_embedded::{NotBegun, NotReached, Observer, Progress, TurnedAway};
 
 use crate::{power, stack};
 
@@ -43,6 +43,19 @@ impl<const N: usize> Observer<N> for Log {
 /// The image can be used from here on.
 pub(crate) fn ready() {
     info!("ready");
+}
+
+/// A client's test has begun, or the machine ends.
+pub fn begun(begun: Result<(), NotBegun>) {
+    if let Err(why) = begun {
+        defmt::error!("no test: {}", why);
+        semihosting::process::exit(1)
+    }
+}
+
+/// A client's test is over, and so is all.
+pub fn over() -> ! {
+    semihosting::process::exit(0)
 }
 
 /// What the image has taken since its start.

@@ -17,7 +17,7 @@ use crate::{clock, lan9118, log, network, power};
 /// When it is called twice.
 pub fn run(
     mut sockets: SocketSet<'_>,
-    mut work: impl FnMut(Instant, &mut SocketSet<'_>) -> Option<Instant>,
+    mut work: impl FnMut(Instant, &mut Interface, &mut SocketSet<'_>) -> Option<Instant>,
 ) -> ! {
     static DEVICE: ConstStaticCell<Lan9118> = ConstStaticCell::new(Lan9118::new());
     let device = DEVICE.take();
@@ -29,7 +29,7 @@ pub fn run(
         let now = now();
         // One frame at a time: buffers are emptied before they can overflow.
         let frame = interface.poll_ingress_single(now, device, &mut sockets);
-        let work_next = work(now, &mut sockets);
+        let work_next = work(now, &mut interface, &mut sockets);
         interface.poll_maintenance(now);
         interface.poll_egress(now, device, &mut sockets);
         if frame == PollIngressSingleResult::None {

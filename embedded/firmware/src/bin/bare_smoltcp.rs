@@ -34,7 +34,7 @@ fn main() -> ! {
     let udp = sockets.add(socket);
 
     let (mut connection, mut datagrams) = (Connection::Awaited, Datagrams::default());
-    linerate_firmware::smoltcp::run(sockets, |_, sockets| {
+    linerate_firmware::smoltcp::run(sockets, |_, _, sockets| {
         connection.work(sockets, tcp);
         datagrams.work(sockets, udp);
         None

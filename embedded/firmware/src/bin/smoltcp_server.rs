@@ -28,5 +28,5 @@ fn main() -> ! {
     let mut sockets = SocketSet::new(&mut PLACES.take()[..]);
     let buffers = STORAGE.take().buffers(METADATA.take());
     let server = SERVER.init_with(|| Server::new(Config::default(), &mut sockets, buffers));
-    linerate_firmware::smoltcp::run(sockets, |now, sockets| server.poll(now, sockets, &mut Log))
+    linerate_firmware::smoltcp::run(sockets, |now, _, sockets| server.poll(now, sockets, &mut Log))
 }
