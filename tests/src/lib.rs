@@ -14,6 +14,7 @@
 //! | [`footprint`] | what a process holds of its system |
 //! | [`json`], [`text`] | what both tools print, made comparable |
 //! | [`scratch`] | a folder for the files of a test |
+//! | `board` | the firmware in QEMU, and its log |
 //! | [`both`] | the same test by each tool with itself |
 //! | [`script`] | a peer that follows a list of steps, honest or not |
 //! | [`folder`] | a scratch folder that goes with its test |
@@ -26,6 +27,8 @@
 //! | [`fuzzing`] | what random bytes must not do to the engine, and the corpus |
 //! | [`stack`] | how much stack the calls into the engine take |
 
+#[cfg(target_os = "linux")]
+pub mod board;
 pub mod both;
 #[cfg(target_os = "linux")]
 pub mod capture;

@@ -37,11 +37,6 @@ pub(crate) fn targets() -> impl Iterator<Item = &'static str> {
     BOARDS.into_iter().map(|(_, chip)| chip)
 }
 
-/// Whether the toolchain brings the linker that it needs for them.
-pub(crate) fn links_without_lld() -> bool {
-    targets().all(|chip| matches!(Toolchain::find_for(chip), Some(Toolchain::Installed)))
-}
-
 fn build(toolchain: Toolchain, board: &str, chip: &str) -> Command {
     let mut command = cargo(&["build", "--locked", "--release", "--target", chip]);
     command.current_dir(root().join("embedded/boards").join(board));

@@ -4,6 +4,7 @@
 mod bench;
 mod boards;
 mod check_targets;
+mod firmware;
 mod fuzz;
 mod lines;
 mod link;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Some((chore, options)) if chore == "size" => size::run(options),
         Some((chore, options)) if chore == "soak" => soak::run(options),
         Some((chore, options)) if chore == "link" => link::run(options),
+        Some((chore, options)) if chore == "firmware" => firmware::run(options),
         Some((chore, options)) if chore == "check-targets" => check_targets::run(options),
         Some((chore, options)) if chore == "boards" => boards::run(options),
         Some((chore, options)) if chore == "windows" => windows::run(options),
@@ -62,7 +64,7 @@ cargo xtask fuzz [TARGET...] --minimize
 cargo xtask fuzz --seed-corpus
     writes the seeds that the recordings make
 cargo xtask size
-    bytes of the engine's types, stack of its deepest calls, lines of each adapter
+    bytes of the engine's types, stack of its deepest calls, firmware, lines of each adapter
 cargo xtask soak [--tests N | --hours H]
     one server under short tests of all kinds; fails if its memory, descriptors or threads grow
 cargo xtask link [OPTION...] -- COMMAND...
@@ -71,5 +73,8 @@ cargo xtask boards
     builds the examples for boards that can be bought, without having one
 cargo xtask windows [--release]
     builds linerate.exe with mingw and runs it against iperf3 under Wine
+cargo xtask firmware build | test | run IMAGE [ARGUMENT...] | bench | cost [--write] | sizes
+    builds the firmware for QEMU's Cortex-M3 board and runs it against iperf3; one image, with its log;
+    servers beside bare loops: throughput, instructions for each byte and datagram, flash and memory
 cargo xtask check-targets
     compiles the command for the systems that nothing here can run";

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::boards;
+use crate::firmware;
 use crate::no_std::{self, Toolchain};
 use crate::windows::{self, LINKER};
 use crate::wine::Wine;
@@ -28,22 +29,22 @@ pub(crate) fn run() -> Result<(), String> {
 type IsPresent = fn() -> bool;
 
 /// Packages by their Debian names.
-const NEEDED: [(&str, IsPresent); 7] = [
+const NEEDED: [(&str, IsPresent); 8] = [
     ("iperf3", || succeeds(Command::new("iperf3").arg("--version"))),
     ("iproute2", || !cfg!(target_os = "linux") || succeeds(Command::new("ip").arg("-V"))),
     // For the driver of the fuzz targets.
     ("g++", || succeeds(Command::new("c++").arg("--version"))),
     ("rustc-web rust-web-src", || targets().all(|name| Toolchain::find_for(name).is_some())),
-    ("lld", || {
-        boards::links_without_lld() || succeeds(Command::new(no_std::LINKER).arg("--version"))
-    }),
+    // The linker for chips, and the firmware's board.
+    ("lld", || succeeds(Command::new(no_std::LINKER).arg("--version"))),
+    ("qemu-system-arm", || succeeds(Command::new(firmware::QEMU).arg("--version"))),
     ("gcc-mingw-w64-x86-64", || succeeds(Command::new(LINKER).arg("--version"))),
     ("wine64 wine", || Wine::find().is_some()),
 ];
 
 /// What is built for beside this machine.
 fn targets() -> impl Iterator<Item = &'static str> {
-    boards::targets().chain([no_std::TARGET, windows::TARGET])
+    boards::targets().chain([no_std::TARGET, firmware::TARGET, windows::TARGET])
 }
 
 fn missing_packages() -> Vec<&'static str> {

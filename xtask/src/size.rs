@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::firmware;
 use crate::lines;
 use crate::workspace::{cargo, target};
 
@@ -23,6 +24,8 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         println!("\nDeepest calls in core, {folder} build:");
         succeed(Command::new(&program).arg("stack"))?;
     }
+    println!("\nFirmware:");
+    firmware::run(&["sizes".to_owned()])?;
     println!("\nFor ARCHITECTURE.md:\n\n{}", lines::table()?);
     Ok(())
 }

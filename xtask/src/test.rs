@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use crate::boards;
+use crate::firmware;
 use crate::fuzz;
 use crate::no_std::{self, Toolchain};
 use crate::setup;
@@ -18,9 +19,10 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(9 + boards::STEPS + usize::from(long));
+    let mut steps = Steps::new(10 + boards::STEPS + firmware::STEPS + usize::from(long));
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
+    steps.command("format of the firmware", &mut firmware::format())?;
     steps.command("clippy", &mut clippy())?;
     steps.command("documentation", &mut documentation())?;
     steps.command("linerate command", &mut cargo(&BUILD_COMMAND))?;
@@ -29,6 +31,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     let (name, mut check) = no_std::check(toolchain);
     steps.command(&name, &mut check)?;
     boards::steps(&mut steps)?;
+    firmware::steps(&mut steps)?;
     windows::steps(&mut steps, Profile::Debug)?;
     if long {
         steps.step("fuzz targets", || fuzz::fuzz(&fuzz::targets()?, FUZZ_SECONDS))?;
