@@ -21,7 +21,9 @@ const ADAPTERS: &[(&str, &[&str])] = &[
     ("the engine, for comparison", &["core/src"]),
     ("hosts", &["std-host/src/stream", "std-host/src/sys", "std-host/src/control"]),
     ("Windows' native data plane", &["windows/src"]),
-    ("smoltcp", &["embedded/src/smoltcp"]),
+    ("chips, all of it", &["embedded/src"]),
+    ("of that smoltcp", &["embedded/src/smoltcp"]),
+    ("of that embassy-net", &["embedded/src/embassy"]),
 ];
 
 fn lines_below(folder: &Path) -> Result<usize, String> {

@@ -91,6 +91,11 @@ impl Outbox {
         self.queue.push_back(Item::Document(kind)).expect("an exchange has few documents");
     }
 
+    /// Whether there is nothing to send.
+    pub(super) fn is_empty(&self) -> bool {
+        self.start == self.end && self.document.is_none() && self.queue.is_empty()
+    }
+
     /// What to send next, if anything.
     pub(super) fn poll(&mut self, documents: &impl Documents) -> Option<Transmit<'_>> {
         while self.start == self.end {

@@ -177,6 +177,10 @@ impl<E: Exchange<N>, const N: usize> Session<E, N> {
 
     /// What to send next on the control connection, if anything.
     pub fn poll_control(&mut self) -> Option<Transmit<'_>> {
+        // Most often there is nothing, and adapters ask at every turn.
+        if self.shared.outbox.is_empty() {
+            return None;
+        }
         let Shared {
             outbox,
             settings,

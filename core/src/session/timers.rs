@@ -65,28 +65,39 @@ impl fmt::Display for Timer {
     }
 }
 
-/// Deadlines by name. An unarmed timer is `None`.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct TimerTable([Option<Instant>; Timer::COUNT]);
+/// Deadlines by name. It is asked far more often than it changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimerTable {
+    /// An unarmed timer fires at [`NEVER`].
+    at: [Instant; Timer::COUNT],
+    /// The one that fires next; of two at the same time the one that stands first in [`Timer`].
+    next: Timer,
+}
+
+impl Default for TimerTable {
+    fn default() -> Self {
+        Self { at: [NEVER; Timer::COUNT], next: ALL[0] }
+    }
+}
 
 impl TimerTable {
     pub(super) fn arm(&mut self, timer: Timer, at: Instant) {
-        self.0[timer as usize] = Some(at);
+        self.at[timer as usize] = at;
+        self.next = ALL.into_iter().min_by_key(|&timer| self.at[timer as usize]).unwrap_or(ALL[0]);
     }
 
     pub(super) fn disarm(&mut self, timer: Timer) {
-        self.0[timer as usize] = None;
+        self.arm(timer, NEVER);
     }
 
     pub(super) fn disarm_all(&mut self) {
-        self.0 = [None; Timer::COUNT];
+        *self = Self::default();
     }
 
     /// The timer that fires next; of two at the same time the one that stands first in [`Timer`].
     pub(super) fn next(&self) -> Option<(Timer, Instant)> {
-        ALL.into_iter()
-            .filter_map(|timer| Some((timer, self.0[timer as usize]?)))
-            .min_by_key(|&(_, at)| at)
+        let at = self.at[self.next as usize];
+        (at != NEVER).then_some((self.next, at))
     }
 
     /// Takes the next timer that is due at `now`.
@@ -98,6 +109,8 @@ impl TimerTable {
         })
     }
 }
+
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 const ALL: [Timer; Timer::COUNT] = [
     Timer::Omit,
