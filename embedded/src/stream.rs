@@ -15,6 +15,8 @@ use crate::net::{Net, Path, Unsent};
 pub(crate) struct Stream {
     pub(crate) link: Link,
     flow: Flow,
+    /// What was counted is told, and nothing more is sent.
+    is_stopped: bool,
     /// The session was told that it is at its end.
     is_ended: bool,
 }
@@ -57,7 +59,7 @@ pub(crate) struct Turn {
 
 impl Stream {
     pub(crate) const fn new(link: Link) -> Self {
-        Self { link, flow: Flow::Idle, is_ended: false }
+        Self { link, flow: Flow::Idle, is_stopped: false, is_ended: false }
     }
 
     pub(crate) fn start(&mut self, now: Instant, plan: &StreamPlan) {
@@ -70,6 +72,7 @@ impl Stream {
     /// Moves what can be moved now. Datagrams are received by [`receive_datagrams`].
     pub(crate) fn turn(&mut self, now: Instant, net: &mut impl Net, block_bytes: usize) -> Turn {
         let turn = match (self.link, &mut self.flow) {
+            (_, Flow::Send(_)) if self.is_stopped => Turn::default(),
             (Link::Tcp(socket), Flow::Send(flow)) => send_bytes(now, net, socket, flow),
             (Link::Udp(socket, path), Flow::Send(flow)) => {
                 send_datagrams(now, net, socket, path, block_bytes, flow)
@@ -84,8 +87,9 @@ impl Stream {
         Turn { event, ..turn }
     }
 
-    /// Takes what has arrived by TCP.
-    pub(crate) fn take_rest(&mut self, now: Instant, net: &mut impl Net) {
+    /// Sends nothing more, and takes what has arrived by TCP.
+    pub(crate) fn stop(&mut self, now: Instant, net: &mut impl Net) {
+        self.is_stopped = true;
         if let (Link::Tcp(socket), Flow::Receive(flow)) = (self.link, &mut self.flow) {
             receive_bytes(now, net, socket, flow);
         }

@@ -143,11 +143,10 @@ impl<E: Exchange<N>, const N: usize> Test<E, N> {
                     }
                 }
             }
-            // Receivers take what has arrived; senders write only in their turns, which are over.
             Action::StopStreams => {
                 end.perform(self, action);
                 let now = end.now();
-                self.streams.iter_mut().for_each(|stream| stream.take_rest(now, end.net()));
+                self.streams.iter_mut().for_each(|stream| stream.stop(now, end.net()));
             }
             // A TCP stream's end is sent at once: a stock client that receives reads on until it comes.
             Action::CloseStreams => {

@@ -53,6 +53,8 @@ pub struct Measured {
     pub packets: u64,
     /// Those of them that did not come.
     pub lost: u64,
+    /// Bytes that the other end says it has moved.
+    pub peer_bytes: u64,
 }
 
 /// What an image has taken since its start.
@@ -171,6 +173,7 @@ impl<'n> Board<'n> {
                 duration: Duration::from_millis(number(&line, " ms")),
                 packets: number(&line, " packets"),
                 lost: number(&line, " lost"),
+                peer_bytes: number(&line, " at the peer"),
             })
             .collect()
     }

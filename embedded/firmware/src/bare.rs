@@ -68,7 +68,7 @@ impl Tally {
         let Self { role, began_micros, bytes, packets } = *self;
         let millis = (clock::micros() - began_micros) / 1000;
         info!(
-            "stream 1, {=str}: {} bytes in {} ms, {} packets, 0 lost",
+            "stream 1, {=str}: {} bytes in {} ms, {} packets, 0 lost, of 0 at the peer",
             role, bytes, millis, packets
         );
         log::costs();

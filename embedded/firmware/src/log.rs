@@ -19,15 +19,10 @@ impl<const N: usize> Observer<N> for Log {
     }
 
     fn test_event(&mut self, event: Event, test: Progress<'_, N>) {
-        match event {
-            Event::Measured => {
-                (0..N).filter_map(|index| test.accounts.summary(index)).for_each(stream);
-            }
-            Event::Finished(ending) => {
-                info!("end of the test: {}", ending);
-                costs();
-            }
-            _ => {}
+        if let Event::Finished(ending) = event {
+            (0..N).filter_map(|index| test.accounts.summary(index)).for_each(stream);
+            info!("end of the test: {}", ending);
+            costs();
         }
     }
 
@@ -63,12 +58,17 @@ pub(crate) fn costs() {
     info!("busy for {} us, stack {} bytes", power::busy_micros(), stack::deepest_bytes());
 }
 
-fn stream(StreamSummary { id, role, local, .. }: StreamSummary) {
-    let (number, datagrams) = (id.number(), local.datagrams);
+fn stream(StreamSummary { id, role, local, remote, .. }: StreamSummary) {
     let millis = local.duration_ns.unwrap_or(0) / 1_000_000;
-    let lost = datagrams.lost.unwrap_or(0);
+    let (lost, peer) = (local.datagrams.lost.unwrap_or(0), remote.map_or(0, |peer| peer.bytes));
     info!(
-        "stream {}, {}: {} bytes in {} ms, {} packets, {} lost",
-        number, role, local.bytes, millis, datagrams.packets, lost
+        "stream {}, {}: {} bytes in {} ms, {} packets, {} lost, of {} at the peer",
+        id.number(),
+        role,
+        local.bytes,
+        millis,
+        local.datagrams.packets,
+        lost,
+        peer
     );
 }
