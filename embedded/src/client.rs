@@ -11,7 +11,7 @@ use linerate_core::test::{Protocol, StreamId};
 use linerate_core::time::{Duration, Instant};
 
 use crate::connections::Connections;
-use crate::net::{self, Net, Path, most_datagram_bytes};
+use crate::net::{self, Net, Path, TcpState, most_datagram_bytes};
 use crate::observer::{NotBegun, NotReached, Observer, Progress};
 use crate::stream::{Link, Stream};
 use crate::test::{End, Test};
@@ -128,16 +128,12 @@ impl<'a, const N: usize> Client<'a, N> {
         let Self { connections, state, is_interrupted, .. } = self;
         let mut next = None;
         if let State::Connecting(order, until) = state {
-            let why = if net.is_connected(Self::CONTROL) {
-                None
-            } else if net.is_closed(Self::CONTROL) {
-                Some(NotReached::Refused)
-            } else if now >= *until {
-                Some(NotReached::TimedOut)
-            } else if mem::take(is_interrupted) {
-                Some(NotReached::Interrupted)
-            } else {
-                return Some(*until);
+            let why = match net.state(Self::CONTROL) {
+                TcpState::Open => None,
+                TcpState::Closed => Some(NotReached::Refused),
+                TcpState::Opening if now >= *until => Some(NotReached::TimedOut),
+                TcpState::Opening if mem::take(is_interrupted) => Some(NotReached::Interrupted),
+                TcpState::Opening => return Some(*until),
             };
             let order = *order;
             match why {
@@ -226,15 +222,16 @@ impl<S: Net, const N: usize> Stage<'_, S, N> {
                     let is_answered = stream.take_datagrams(self.now, self.net);
                     is_answered.then_some(StreamEvent::Connected)
                 }
-                Link::Tcp(_) if !is_known && self.net.is_connected(socket) => {
-                    // The buffer is empty, and holds more than a cookie.
-                    net::send_bytes(self.net, socket, self.opening.cookie.as_bytes());
-                    Some(StreamEvent::Connected)
-                }
-                Link::Tcp(_) => {
-                    let is_lost = self.net.is_closed(socket);
-                    is_lost.then_some(StreamEvent::Failed { code: 0 })
-                }
+                Link::Tcp(_) if is_known => None,
+                Link::Tcp(_) => match self.net.state(socket) {
+                    TcpState::Opening => None,
+                    TcpState::Closed => Some(StreamEvent::Failed { code: 0 }),
+                    TcpState::Open => {
+                        // The buffer is empty, and holds more than a cookie.
+                        net::send_bytes(self.net, socket, self.opening.cookie.as_bytes());
+                        Some(StreamEvent::Connected)
+                    }
+                },
             };
             if let Some(event) = event.filter(|_| !is_known) {
                 self.opening.is_known[socket] = true;

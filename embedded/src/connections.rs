@@ -8,7 +8,7 @@ use core::ops::Range;
 use linerate_core::accept::{Greeting, GreetingReader};
 use linerate_core::time::{Duration, Instant};
 
-use crate::net::Net;
+use crate::net::{self, Net, Received, TcpState};
 
 /// All TCP sockets: those of the `N` streams come first, then the `D` for control connections. Of the
 /// sockets that listen, stacks give a connection to the one that stands first.
@@ -94,25 +94,35 @@ impl<const N: usize, const D: usize> Connections<N, D> {
     /// What the connection on this socket says, if it belongs to nobody.
     pub(crate) fn visit(&mut self, now: Instant, net: &mut impl Net, socket: usize) -> Visit {
         let place = self.place(socket);
-        if matches!(place, Place::Listening) && net.is_connected(socket) {
-            net.set_no_delay(socket, true);
-            *place = Place::Greeting(GreetingReader::new(), Some(now + GREETING_TIMEOUT));
+        if matches!(place, Place::Listening) {
+            match net.state(socket) {
+                TcpState::Opening => {}
+                // It broke before it stood.
+                TcpState::Closed => *place = Place::Free,
+                TcpState::Open => {
+                    net.set_no_delay(socket, true);
+                    let until = now + GREETING_TIMEOUT;
+                    *place = Place::Greeting(GreetingReader::new(), Some(until));
+                }
+            }
         }
         let Place::Greeting(reader, until) = place else { return Visit::Waiting };
         let mut greeting = reader.read(&[]).1;
-        while greeting == Greeting::Incomplete
-            && net.receive(socket, |bytes| {
+        while greeting == Greeting::Incomplete {
+            let received = net.receive(socket, |bytes| {
                 let (taken, read) = reader.read(bytes);
                 greeting = read;
                 taken
-            })
-        {}
+            });
+            match received {
+                Received::Bytes => {}
+                Received::Nothing => break,
+                Received::End => return Visit::Gone,
+            }
+        }
         if greeting != Greeting::Incomplete {
             *until = None;
             return Visit::Greeting(greeting);
-        }
-        if !net.may_receive(socket) {
-            return Visit::Gone;
         }
         if until.is_some_and(|until| now >= until) {
             Visit::Silent
@@ -177,24 +187,21 @@ impl Place {
     /// Frees the socket if it is done, and has a free one listen at the port, unless that is zero.
     fn tidy(&mut self, now: Instant, net: &mut impl Net, socket: usize, port: u16) {
         if let Self::Parting(until) = *self {
-            while net.receive(socket, <[u8]>::len) {}
-            if now >= until || !net.may_receive(socket) {
+            if net::discard(net, socket) || now >= until {
                 net.close(socket);
                 *self = Self::Leaving(now + LEAVING_TIMEOUT);
             }
         }
         let is_over = match *self {
             Self::Leaving(until) => {
-                while net.receive(socket, <[u8]>::len) {}
+                net::discard(net, socket);
                 if now >= until {
                     net.abort(socket);
                 }
-                net.is_closed(socket)
+                net.state(socket) == TcpState::Closed
             }
-            // It broke before it stood.
-            Self::Listening => net.is_closed(socket),
             Self::Free => true,
-            Self::Greeting(..) | Self::Taken | Self::Parting(_) => false,
+            Self::Listening | Self::Greeting(..) | Self::Taken | Self::Parting(_) => false,
         };
         if is_over {
             *self = Self::Free;

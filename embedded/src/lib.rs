@@ -43,7 +43,7 @@ pub mod embassy;
 pub mod smoltcp;
 
 pub use client::{Client, Order};
-pub use net::{Net, Path, Unsent};
+pub use net::{Net, Path, Received, TcpState, Unsent};
 pub use observer::{NotBegun, NotReached, Observer, Progress, TurnedAway};
 pub use server::{Config, DOORS, Server};
 pub use storage::{

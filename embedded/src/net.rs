@@ -6,17 +6,11 @@ use core::net::{IpAddr, SocketAddr};
 
 /// A stack, with the sockets of one endpoint.
 pub trait Net {
-    /// Whether nothing is left of a TCP connection, and none is awaited or being made.
-    fn is_closed(&self, socket: usize) -> bool;
-
-    /// Whether a TCP connection stands, or has stood and is not closed by both ends.
-    fn is_connected(&self, socket: usize) -> bool;
+    /// How far a TCP connection is.
+    fn state(&self, socket: usize) -> TcpState;
 
     /// Whether this end of a TCP connection is open.
     fn may_send(&self, socket: usize) -> bool;
-
-    /// Whether something can still be received: it is here already, or the peer's end is open.
-    fn may_receive(&self, socket: usize) -> bool;
 
     /// The other end of a TCP connection.
     fn peer(&self, socket: usize) -> Option<SocketAddr>;
@@ -33,8 +27,8 @@ pub trait Net {
     fn set_no_delay(&mut self, socket: usize, is_on: bool);
 
     /// Lends what has arrived on a TCP connection, as far as it lies in one piece, and drops as many
-    /// bytes from its beginning as `take` returns. `false` if nothing is there.
-    fn receive(&mut self, socket: usize, take: impl FnOnce(&[u8]) -> usize) -> bool;
+    /// bytes from its beginning as `take` returns.
+    fn receive(&mut self, socket: usize, take: impl FnOnce(&[u8]) -> usize) -> Received;
 
     /// Lends the free room of a TCP connection, as far as it lies in one piece, and sends as many bytes
     /// from its beginning as `fill` returns. `false` if there is no room.
@@ -75,6 +69,30 @@ pub trait Net {
     fn datagram_room(&self, socket: usize) -> usize;
 }
 
+/// How far a TCP connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum TcpState {
+    /// Nothing is left of one, and none is awaited or being made.
+    Closed,
+    /// It is awaited or being made.
+    Opening,
+    /// It stands, or has stood and is not closed by both ends.
+    Open,
+}
+
+/// What there was to be received on a TCP connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Received {
+    /// Bytes, which were lent. There may be more.
+    Bytes,
+    /// Nothing yet.
+    Nothing,
+    /// The end: all is taken, and the peer sends nothing more.
+    End,
+}
+
 /// Where datagrams go and which of this end's addresses they come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
@@ -92,6 +110,17 @@ pub enum Unsent {
     Full,
     /// No address of this end reaches the other.
     Unreachable,
+}
+
+/// Throws away what has arrived, and says whether that was the end.
+pub(crate) fn discard(net: &mut impl Net, socket: usize) -> bool {
+    loop {
+        match net.receive(socket, <[u8]>::len) {
+            Received::Bytes => {}
+            Received::Nothing => return false,
+            Received::End => return true,
+        }
+    }
 }
 
 /// The longest datagram to `peer` that fits an IP packet of `mtu_bytes` and the socket's buffers.

@@ -8,7 +8,7 @@ use linerate_core::stats::Sample;
 use linerate_core::test::Role;
 use linerate_core::time::Instant;
 
-use crate::net::{Net, Path, Unsent};
+use crate::net::{Net, Path, Received, Unsent};
 
 /// One stream.
 #[derive(Debug)]
@@ -160,14 +160,18 @@ impl Link {
 }
 
 fn receive_bytes(now: Instant, net: &mut impl Net, socket: usize, flow: &mut Receiver) -> Turn {
-    while net.receive(socket, |bytes| {
-        flow.handle_bytes(now, bytes.len() as u64);
-        bytes.len()
-    }) {}
-    if net.may_receive(socket) {
-        at_limit(flow)
-    } else {
-        Turn { event: Some(StreamEvent::Closed), wait_until: None }
+    loop {
+        let received = net.receive(socket, |bytes| {
+            flow.handle_bytes(now, bytes.len() as u64);
+            bytes.len()
+        });
+        match received {
+            Received::Bytes => {}
+            Received::Nothing => return at_limit(flow),
+            Received::End => {
+                return Turn { event: Some(StreamEvent::Closed), wait_until: None };
+            }
+        }
     }
 }
 

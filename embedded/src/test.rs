@@ -8,7 +8,7 @@ use linerate_core::stats::{CpuTimes, Sample};
 use linerate_core::test::StreamId;
 use linerate_core::time::{Duration, Instant};
 
-use crate::net::{self, Net};
+use crate::net::{self, Net, Received};
 use crate::stream::{Stream, Streams};
 
 /// A test, from the session's beginning to the close of its control connection.
@@ -70,16 +70,17 @@ impl<E: Exchange<N>, const N: usize> Test<E, N> {
         let now = end.now();
         while !self.control_ended {
             let session = &mut self.session;
-            let is_there = end.net().receive(self.control, |bytes| {
+            let received = end.net().receive(self.control, |bytes| {
                 session.handle_control(now, bytes);
                 bytes.len()
             });
-            if !is_there {
-                if end.net().may_receive(self.control) {
-                    break;
+            match received {
+                Received::Bytes => {}
+                Received::Nothing => break,
+                Received::End => {
+                    self.control_ended = true;
+                    self.session.handle_control_closed(now);
                 }
-                self.control_ended = true;
-                self.session.handle_control_closed(now);
             }
             self.settle(end);
         }
@@ -103,8 +104,9 @@ impl<E: Exchange<N>, const N: usize> Test<E, N> {
 
     /// Whether everything is said and done, or the time for it is over.
     pub(crate) fn is_over(&self, end: &mut impl End<E, N>) -> bool {
-        let is_spent = self.is_silent || !end.net().may_send(self.control);
-        self.closing.is_some_and(|until| is_spent || end.now() >= until)
+        self.closing.is_some_and(|until| {
+            self.is_silent || end.now() >= until || !end.net().may_send(self.control)
+        })
     }
 
     /// The socket of the control connection.

@@ -7,12 +7,12 @@ use core::net::{IpAddr, SocketAddr};
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
-use embassy_net::tcp::{ConnectError, State, TcpSocket};
+use embassy_net::tcp::{self, ConnectError, TcpSocket};
 use embassy_net::udp::{PacketMetadata, UdpMetadata, UdpSocket};
 use embassy_net::{IpAddress, IpEndpoint, Stack};
 use embassy_time::Duration;
 
-use crate::net::{Net, Path, Unsent};
+use crate::net::{Net, Path, Received, TcpState, Unsent};
 use crate::storage::{TcpBuffers, UdpBuffers};
 
 /// The sockets of an endpoint: of TCP `N` for streams and `D` for control, `U` of UDP.
@@ -76,22 +76,17 @@ impl<'d, const N: usize, const D: usize, const U: usize> Sockets<'d, N, D, U> {
 }
 
 impl<const N: usize, const D: usize, const U: usize> Net for Sockets<'_, N, D, U> {
-    fn is_closed(&self, socket: usize) -> bool {
-        // What TIME-WAIT guards against, a late segment, the stack answers with a reset.
-        matches!(self.tcp(socket).state(), State::TimeWait | State::Closed)
-    }
-
-    fn is_connected(&self, socket: usize) -> bool {
-        use State::{Closed, Listen, SynReceived, SynSent};
-        !matches!(self.tcp(socket).state(), Listen | SynSent | SynReceived | Closed)
+    fn state(&self, socket: usize) -> TcpState {
+        match self.tcp(socket).state() {
+            // What TIME-WAIT guards against, a late segment, the stack answers with a reset.
+            tcp::State::TimeWait | tcp::State::Closed => TcpState::Closed,
+            tcp::State::Listen | tcp::State::SynSent | tcp::State::SynReceived => TcpState::Opening,
+            _ => TcpState::Open,
+        }
     }
 
     fn may_send(&self, socket: usize) -> bool {
         self.tcp(socket).may_send()
-    }
-
-    fn may_receive(&self, socket: usize) -> bool {
-        self.tcp(socket).may_recv()
     }
 
     fn peer(&self, socket: usize) -> Option<SocketAddr> {
@@ -115,9 +110,12 @@ impl<const N: usize, const D: usize, const U: usize> Net for Sockets<'_, N, D, U
         self.tcp_mut(socket).set_nagle_enabled(!is_on);
     }
 
-    fn receive(&mut self, socket: usize, take: impl FnOnce(&[u8]) -> usize) -> bool {
-        let socket = self.tcp_mut(socket);
-        once(socket.read_with(|bytes| (take(bytes), ()))) == Some(Ok(()))
+    fn receive(&mut self, socket: usize, take: impl FnOnce(&[u8]) -> usize) -> Received {
+        match once(self.tcp_mut(socket).read_with(|bytes| (take(bytes), ()))) {
+            Some(Ok(())) => Received::Bytes,
+            Some(Err(_)) => Received::End,
+            None => Received::Nothing,
+        }
     }
 
     fn send(&mut self, socket: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> bool {

@@ -48,7 +48,7 @@ use smoltcp::time::Instant;
 use smoltcp::wire::IpEndpoint;
 
 use self::sockets::{Dialer, Handles, Sockets};
-use self::time::{engine_time, stack_time};
+use self::time::{Next, engine_time};
 use crate::client::Order;
 use crate::observer::{NotBegun, Observer};
 use crate::server::{Config, DOORS};
@@ -64,6 +64,7 @@ pub type ClientBuffers<'a, const N: usize> = crate::ClientBuffers<'a, PacketMeta
 pub struct Server<const N: usize> {
     server: crate::Server<N>,
     handles: Handles<N, DOORS, 1>,
+    next: Next,
 }
 
 /// An iperf3 client with room for tests of `N` streams, both directions together, TCP and UDP, one test
@@ -72,6 +73,7 @@ pub struct Server<const N: usize> {
 pub struct Client<'a, const N: usize> {
     client: crate::Client<'a, N>,
     handles: Handles<N, 1, N>,
+    next: Next,
     /// The next TCP port of this end.
     port: u16,
 }
@@ -91,7 +93,7 @@ impl<const N: usize> Server<N> {
     ) -> Self {
         let crate::ServerBuffers { control, streams, udp } = buffers;
         let handles = Handles::new(sockets, streams, control, [udp]);
-        Self { server: crate::Server::new(config), handles }
+        Self { server: crate::Server::new(config), handles, next: Next::default() }
     }
 
     /// Does everything that can be done at `now`. To be called after each poll of the interface, and
@@ -108,7 +110,8 @@ impl<const N: usize> Server<N> {
         observer: &mut dyn Observer<N>,
     ) -> Option<Instant> {
         let mut net = Sockets::new(sockets, &self.handles, None);
-        self.server.poll(engine_time(now), &mut net, observer).map(stack_time)
+        let next = self.server.poll(engine_time(now), &mut net, observer)?;
+        Some(self.next.stack_time(next))
     }
 
     /// Whether a test runs or is being set up.
@@ -139,7 +142,12 @@ impl<'c, const N: usize> Client<'c, N> {
     ) -> Self {
         let crate::ClientBuffers { control, streams, udp } = buffers;
         let handles = Handles::new(sockets, streams, [control], udp);
-        Self { client: crate::Client::new(mtu_bytes), handles, port: FIRST_PORT }
+        Self {
+            client: crate::Client::new(mtu_bytes),
+            handles,
+            next: Next::default(),
+            port: FIRST_PORT,
+        }
     }
 
     /// Begins a test with the server at this address; what comes of it is told at the next polls. The
@@ -185,7 +193,8 @@ impl<'c, const N: usize> Client<'c, N> {
     ) -> Option<Instant> {
         let dialer = Dialer { context: interface.context(), port: &mut self.port };
         let mut net = Sockets::new(sockets, &self.handles, Some(dialer));
-        self.client.poll(engine_time(now), &mut net, observer).map(stack_time)
+        let next = self.client.poll(engine_time(now), &mut net, observer)?;
+        Some(self.next.stack_time(next))
     }
 
     /// Whether a test runs, or leaves its connections.

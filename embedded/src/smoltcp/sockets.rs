@@ -9,7 +9,7 @@ use smoltcp::time::Duration;
 use smoltcp::wire::{IpAddress, IpEndpoint};
 
 use super::FIRST_PORT;
-use crate::net::{Net, Path, Unsent};
+use crate::net::{Net, Path, Received, TcpState, Unsent};
 use crate::storage::{TcpBuffers, UdpBuffers};
 
 /// Where the sockets of an endpoint are in the set: of TCP `N` for streams and `D` for control, `U` of UDP.
@@ -93,22 +93,17 @@ impl<'p, 's> Sockets<'p, 's> {
 }
 
 impl Net for Sockets<'_, '_> {
-    fn is_closed(&self, socket: usize) -> bool {
-        // What TIME-WAIT guards against, a late segment, the stack answers with a reset.
-        matches!(self.tcp(socket).state(), tcp::State::TimeWait | tcp::State::Closed)
-    }
-
-    fn is_connected(&self, socket: usize) -> bool {
-        use tcp::State::{Closed, Listen, SynReceived, SynSent};
-        !matches!(self.tcp(socket).state(), Listen | SynSent | SynReceived | Closed)
+    fn state(&self, socket: usize) -> TcpState {
+        match self.tcp(socket).state() {
+            // What TIME-WAIT guards against, a late segment, the stack answers with a reset.
+            tcp::State::TimeWait | tcp::State::Closed => TcpState::Closed,
+            tcp::State::Listen | tcp::State::SynSent | tcp::State::SynReceived => TcpState::Opening,
+            _ => TcpState::Open,
+        }
     }
 
     fn may_send(&self, socket: usize) -> bool {
         self.tcp(socket).may_send()
-    }
-
-    fn may_receive(&self, socket: usize) -> bool {
-        self.tcp(socket).may_recv()
     }
 
     fn peer(&self, socket: usize) -> Option<SocketAddr> {
@@ -134,9 +129,15 @@ impl Net for Sockets<'_, '_> {
         self.tcp_mut(socket).set_nagle_enabled(!is_on);
     }
 
-    fn receive(&mut self, socket: usize, take: impl FnOnce(&[u8]) -> usize) -> bool {
+    fn receive(&mut self, socket: usize, take: impl FnOnce(&[u8]) -> usize) -> Received {
         let socket = self.tcp_mut(socket);
-        socket.can_recv() && socket.recv(|bytes| (take(bytes), ())).is_ok()
+        if socket.can_recv() && socket.recv(|bytes| (take(bytes), ())).is_ok() {
+            Received::Bytes
+        } else if socket.may_recv() {
+            Received::Nothing
+        } else {
+            Received::End
+        }
     }
 
     fn send(&mut self, socket: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> bool {

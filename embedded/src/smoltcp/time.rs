@@ -8,8 +8,25 @@ pub(super) fn engine_time(now: smoltcp::time::Instant) -> Instant {
     Instant::from_nanos(micros.saturating_mul(NANOS_PER_MICRO))
 }
 
+/// When to poll again, in the stack's time. It seldom changes, and small chips take long to divide.
+#[derive(Debug, Default)]
+pub(super) struct Next(Option<(Instant, smoltcp::time::Instant)>);
+
+impl Next {
+    pub(super) fn stack_time(&mut self, at: Instant) -> smoltcp::time::Instant {
+        match self.0 {
+            Some((last, time)) if last == at => time,
+            _ => {
+                let time = stack_time(at);
+                self.0 = Some((at, time));
+                time
+            }
+        }
+    }
+}
+
 /// The first moment of the stack that is not before `at`: a poll then finds due what is due at `at`.
-pub(super) fn stack_time(at: Instant) -> smoltcp::time::Instant {
+fn stack_time(at: Instant) -> smoltcp::time::Instant {
     let micros = at.as_nanos().div_ceil(NANOS_PER_MICRO);
     smoltcp::time::Instant::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
 }
