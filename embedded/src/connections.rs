@@ -186,11 +186,11 @@ impl<const N: usize, const D: usize> Connections<N, D> {
 impl Place {
     /// Frees the socket if it is done, and has a free one listen at the port, unless that is zero.
     fn tidy(&mut self, now: Instant, net: &mut impl Net, socket: usize, port: u16) {
-        if let Self::Parting(until) = *self {
-            if net::discard(net, socket) || now >= until {
-                net.close(socket);
-                *self = Self::Leaving(now + LEAVING_TIMEOUT);
-            }
+        if let Self::Parting(until) = *self
+            && (net::discard(net, socket) || now >= until)
+        {
+            net.close(socket);
+            *self = Self::Leaving(now + LEAVING_TIMEOUT);
         }
         let is_over = match *self {
             Self::Leaving(until) => {
