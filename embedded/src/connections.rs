@@ -69,11 +69,11 @@ impl<const N: usize, const D: usize> Connections<N, D> {
     }
 
     /// Makes `count` sockets listen for streams. Streams of an earlier test that still leave are
-    /// dropped; their peers hear of it when they send something.
+    /// dropped, and so is who was turned away; their peers hear of it when they send something.
     pub(crate) fn await_streams(&mut self, net: &mut impl Net, count: usize) {
         self.awaited = count;
         for (socket, place) in self.streams.iter_mut().enumerate().take(count) {
-            if matches!(place, Place::Free | Place::Leaving(_)) {
+            if matches!(place, Place::Free | Place::Parting(_) | Place::Leaving(_)) {
                 net.listen(socket, self.port);
                 *place = Place::Listening;
             }
@@ -189,7 +189,7 @@ impl Place {
         if let Self::Parting(until) = *self {
             if net::discard(net, socket) || now >= until {
                 net.close(socket);
-                *self = Self::Leaving(now + LEAVING_TIMEOUT);
+                *self = Self::Leaving(now + PARTED_TIMEOUT);
             }
         }
         let is_over = match *self {
@@ -217,5 +217,7 @@ impl Place {
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a peer may take to close first.
 const PARTING_TIMEOUT: Duration = Duration::from_millis(200);
+/// How long one may take that did not, before its socket is needed for the next.
+const PARTED_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a peer may take to close its side.
 const LEAVING_TIMEOUT: Duration = Duration::from_secs(10);
