@@ -11,6 +11,7 @@ use linerate_embedded::engine::test::{Direction, Protocol};
 use smoltcp::socket::{tcp, udp};
 use support::cases::{assert_goes_on, every_way, in_world, run_to_its_end, settings};
 use support::pair::{Pair, Peer};
+use support::random_peer::Anarchy;
 use support::world::{HOST, OTHER_HOST, SERVER, World};
 
 in_world!(World, cases:
@@ -77,6 +78,17 @@ fn strangers_are_turned_away_and_hold_up_nobody() {
         world.net.sockets.get_mut::<tcp::Socket<'_>>(stranger).close();
         assert_goes_on(&mut world, &format!("after {bytes:?}"));
     }
+}
+
+#[test]
+fn connections_that_never_stand_are_soon_given_up() {
+    let mut world = World::new();
+    world.pass(None, 10);
+    for _ in 0..2 {
+        world.net.call_and_vanish(world.now);
+    }
+    world.pass(None, 3500);
+    assert_goes_on(&mut world, "after two that never stood");
 }
 
 #[test]
