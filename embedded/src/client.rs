@@ -133,7 +133,7 @@ impl<'a, const N: usize> Client<'a, N> {
                 TcpState::Closed => Some(NotReached::Refused),
                 TcpState::Opening if now >= *until => Some(NotReached::TimedOut),
                 TcpState::Opening if mem::take(is_interrupted) => Some(NotReached::Interrupted),
-                TcpState::Opening => return Some(*until),
+                TcpState::Listening | TcpState::Opening => return Some(*until),
             };
             let order = *order;
             match why {
@@ -224,7 +224,7 @@ impl<S: Net, const N: usize> Stage<'_, S, N> {
                 }
                 Link::Tcp(_) if is_known => None,
                 Link::Tcp(_) => match self.net.state(socket) {
-                    TcpState::Opening => None,
+                    TcpState::Listening | TcpState::Opening => None,
                     TcpState::Closed => Some(StreamEvent::Failed { code: 0 }),
                     TcpState::Open => {
                         // The buffer is empty, and holds more than a cookie.

@@ -29,6 +29,8 @@ enum Place {
     Free,
     /// It waits for a connection.
     Listening,
+    /// Somebody begins one, who has until then.
+    Opening(Instant),
     /// It reads a cookie, until its time is over; it has all the time once its cookie is here.
     Greeting(GreetingReader, Option<Instant>),
     /// It belongs to the running test.
@@ -69,11 +71,11 @@ impl<const N: usize, const D: usize> Connections<N, D> {
     }
 
     /// Makes `count` sockets listen for streams. Streams of an earlier test that still leave are
-    /// dropped; their peers hear of it when they send something.
+    /// dropped, and so is who was turned away; their peers hear of it when they send something.
     pub(crate) fn await_streams(&mut self, net: &mut impl Net, count: usize) {
         self.awaited = count;
         for (socket, place) in self.streams.iter_mut().enumerate().take(count) {
-            if matches!(place, Place::Free | Place::Leaving(_)) {
+            if matches!(place, Place::Free | Place::Parting(_) | Place::Leaving(_)) {
                 net.listen(socket, self.port);
                 *place = Place::Listening;
             }
@@ -84,7 +86,7 @@ impl<const N: usize, const D: usize> Connections<N, D> {
     pub(crate) fn await_no_streams(&mut self, net: &mut impl Net) {
         self.awaited = 0;
         for (socket, place) in self.streams.iter_mut().enumerate() {
-            if matches!(place, Place::Listening) {
+            if matches!(place, Place::Listening | Place::Opening(_)) {
                 net.abort(socket);
                 *place = Place::Free;
             }
@@ -94,9 +96,17 @@ impl<const N: usize, const D: usize> Connections<N, D> {
     /// What the connection on this socket says, if it belongs to nobody.
     pub(crate) fn visit(&mut self, now: Instant, net: &mut impl Net, socket: usize) -> Visit {
         let place = self.place(socket);
-        if matches!(place, Place::Listening) {
+        if matches!(place, Place::Listening | Place::Opening(_)) {
             match net.state(socket) {
-                TcpState::Opening => {}
+                TcpState::Listening => *place = Place::Listening,
+                TcpState::Opening => match *place {
+                    Place::Opening(until) if now < until => {}
+                    Place::Opening(_) => {
+                        net.abort(socket);
+                        *place = Place::Free;
+                    }
+                    _ => *place = Place::Opening(now + OPENING_TIMEOUT),
+                },
                 // It broke before it stood.
                 TcpState::Closed => *place = Place::Free,
                 TcpState::Open => {
@@ -169,7 +179,7 @@ impl<const N: usize, const D: usize> Connections<N, D> {
         let all = self.streams.iter().chain(&self.doors);
         all.filter_map(|place| match place {
             Place::Greeting(_, until) => *until,
-            Place::Parting(until) | Place::Leaving(until) => Some(*until),
+            Place::Opening(until) | Place::Parting(until) | Place::Leaving(until) => Some(*until),
             Place::Free | Place::Listening | Place::Taken => None,
         })
         .min()
@@ -190,7 +200,7 @@ impl Place {
             && (net::discard(net, socket) || now >= until)
         {
             net.close(socket);
-            *self = Self::Leaving(now + LEAVING_TIMEOUT);
+            *self = Self::Leaving(now + PARTED_TIMEOUT);
         }
         let is_over = match *self {
             Self::Leaving(until) => {
@@ -201,7 +211,11 @@ impl Place {
                 net.state(socket) == TcpState::Closed
             }
             Self::Free => true,
-            Self::Listening | Self::Greeting(..) | Self::Taken | Self::Parting(_) => false,
+            Self::Listening
+            | Self::Opening(_)
+            | Self::Greeting(..)
+            | Self::Taken
+            | Self::Parting(_) => false,
         };
         if is_over {
             *self = Self::Free;
@@ -213,9 +227,14 @@ impl Place {
     }
 }
 
+/// How long a handshake may take: two answers may be lost. One that has not come to its end holds
+/// a socket that nobody else can call.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(3);
 /// iperf3 since 3.15 gives a client as long for its cookie.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a peer may take to close first.
 const PARTING_TIMEOUT: Duration = Duration::from_millis(200);
+/// How long one may take that did not, before its socket is needed for the next.
+const PARTED_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a peer may take to close its side.
 const LEAVING_TIMEOUT: Duration = Duration::from_secs(10);

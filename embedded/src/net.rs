@@ -75,7 +75,9 @@ pub trait Net {
 pub enum TcpState {
     /// Nothing is left of one, and none is awaited or being made.
     Closed,
-    /// It is awaited or being made.
+    /// One is awaited, and nobody has begun it.
+    Listening,
+    /// It is being made.
     Opening,
     /// It stands, or has stood and is not closed by both ends.
     Open,

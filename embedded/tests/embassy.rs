@@ -25,6 +25,9 @@ in_world!(World, cases:
 in_world!(World, random_peer:
     an_honest_script_does_well
     a_silent_connection_is_turned_away_while_another_may_be_a_stream
+    a_silent_connection_holds_its_place_no_longer_than_its_patience
+    a_refused_client_that_stays_keeps_the_next_one_out_for_a_moment_only
+    refused_clients_in_the_places_of_streams_make_room_for_the_next_test
     after_any_peer_the_next_client_is_served
     whatever_a_server_does_its_client_comes_to_an_end
 );

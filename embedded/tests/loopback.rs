@@ -11,6 +11,7 @@ use linerate_embedded::engine::test::{Direction, Protocol};
 use smoltcp::socket::{tcp, udp};
 use support::cases::{assert_goes_on, every_way, in_world, run_to_its_end, settings};
 use support::pair::{Pair, Peer};
+use support::random_peer::Anarchy;
 use support::world::{HOST, OTHER_HOST, SERVER, World};
 
 in_world!(World, cases:
@@ -31,6 +32,9 @@ in_world!(World, cases:
 in_world!(World, random_peer:
     an_honest_script_does_well
     a_silent_connection_is_turned_away_while_another_may_be_a_stream
+    a_silent_connection_holds_its_place_no_longer_than_its_patience
+    a_refused_client_that_stays_keeps_the_next_one_out_for_a_moment_only
+    refused_clients_in_the_places_of_streams_make_room_for_the_next_test
     after_any_peer_the_next_client_is_served
     whatever_a_server_does_its_client_comes_to_an_end
 );
@@ -74,6 +78,17 @@ fn strangers_are_turned_away_and_hold_up_nobody() {
         world.net.sockets.get_mut::<tcp::Socket<'_>>(stranger).close();
         assert_goes_on(&mut world, &format!("after {bytes:?}"));
     }
+}
+
+#[test]
+fn connections_that_never_stand_are_soon_given_up() {
+    let mut world = World::new();
+    world.pass(None, 10);
+    for _ in 0..2 {
+        world.net.call_and_vanish(world.now);
+    }
+    world.pass(None, 3500);
+    assert_goes_on(&mut world, "after two that never stood");
 }
 
 #[test]

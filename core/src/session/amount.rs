@@ -104,7 +104,7 @@ impl<const N: usize> Shared<N> {
     pub(super) fn on_test_end(&mut self, now: Instant) {
         let settings = &self.settings;
         let is_awaited = settings.protocol.is_stream()
-            && settings.limits.bytes.is_some()
+            && self.amount().is_some()
             && settings.omit_secs == 0
             && self.accounts.streams().iter().all(|stream| stream.role() == Role::Receiver)
             && self.accounts.streams().iter().any(|s| s.state() == StreamState::Flowing);

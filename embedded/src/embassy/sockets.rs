@@ -80,7 +80,8 @@ impl<const N: usize, const D: usize, const U: usize> Net for Sockets<'_, N, D, U
         match self.tcp(socket).state() {
             // What TIME-WAIT guards against, a late segment, the stack answers with a reset.
             tcp::State::TimeWait | tcp::State::Closed => TcpState::Closed,
-            tcp::State::Listen | tcp::State::SynSent | tcp::State::SynReceived => TcpState::Opening,
+            tcp::State::Listen => TcpState::Listening,
+            tcp::State::SynSent | tcp::State::SynReceived => TcpState::Opening,
             _ => TcpState::Open,
         }
     }

@@ -168,6 +168,52 @@ pub(crate) fn a_silent_connection_is_turned_away_while_another_may_be_a_stream<P
     assert!(pair.told().events.contains(&Event::Started));
 }
 
+pub(crate) fn a_silent_connection_holds_its_place_no_longer_than_its_patience<P: Anarchy>() {
+    let mut pair = P::new();
+    for act in [Act::Open, Act::Open, Act::Pass(11_500)] {
+        perform(&mut pair, None, &act);
+    }
+    assert_eq!(pair.told().turned_away, [TurnedAway::Silent; 2]);
+    assert_goes_on(&mut pair, "beside two that stay open");
+}
+
+pub(crate) fn a_refused_client_that_stays_keeps_the_next_one_out_for_a_moment_only<P: Anarchy>() {
+    let mut pair = P::new();
+    let begun = [Act::Open, Act::Pass(5), Act::Say(0, cookie()), Act::Pass(5)];
+    begun.iter().for_each(|act| perform(&mut pair, None, act));
+    for refused in 1..=3 {
+        let other = [Act::Open, Act::Pass(5), Act::Say(refused, other_cookie()), Act::Pass(1500)];
+        other.iter().for_each(|act| perform(&mut pair, None, act));
+        assert_eq!(pair.told().turned_away, vec![TurnedAway::Busy; refused]);
+    }
+}
+
+pub(crate) fn refused_clients_in_the_places_of_streams_make_room_for_the_next_test<P: Anarchy>() {
+    let mut pair = P::new();
+    let (parameters, ..) = WAYS[3];
+    let control = |connection| {
+        [
+            Act::Open,
+            Act::Pass(5),
+            Act::Say(connection, cookie()),
+            Act::Pass(5),
+            Act::Say(connection, framed(parameters)),
+            Act::Pass(5),
+        ]
+    };
+    let other = |connection, cookie| [Act::Open, Act::Pass(5), Act::Say(connection, cookie)];
+    let acts = control(0)
+        .into_iter()
+        .chain((1..=2).flat_map(|connection| other(connection, other_cookie())))
+        .chain([Act::Pass(5), Act::Close(0), Act::Pass(20)])
+        .chain(control(3))
+        .chain((4..=5).flat_map(|connection| other(connection, cookie())))
+        .chain([Act::Pass(20)]);
+    acts.for_each(|act| perform(&mut pair, None, &act));
+    assert_eq!(pair.told().turned_away, [TurnedAway::Busy; 2]);
+    assert!(pair.told().events.contains(&Event::Started));
+}
+
 fn perform<P: Anarchy>(pair: &mut P, client: Option<&mut P::Client>, act: &Act) {
     let last = pair.opened().checked_sub(1);
     match act {
@@ -296,6 +342,10 @@ fn garbage(random: &mut Random) -> Vec<u8> {
 
 fn cookie() -> Vec<u8> {
     Cookie::from_random([7; 36]).as_bytes().to_vec()
+}
+
+fn other_cookie() -> Vec<u8> {
+    Cookie::from_random([9; 36]).as_bytes().to_vec()
 }
 
 fn framed(document: &str) -> Vec<u8> {

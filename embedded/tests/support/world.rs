@@ -9,10 +9,15 @@ use linerate_embedded::engine::test::TestSettings;
 use linerate_embedded::smoltcp::Server;
 use linerate_embedded::{Config, NotBegun, ServerStorage};
 use smoltcp::iface::{Interface, PollResult, SocketHandle, SocketSet};
-use smoltcp::phy::{Device, DeviceCapabilities, Loopback, Medium};
+use smoltcp::phy::{
+    ChecksumCapabilities, Device, DeviceCapabilities, Loopback, Medium, TxToken as _,
+};
 use smoltcp::socket::{tcp, udp};
 use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpEndpoint};
+use smoltcp::wire::{
+    HardwareAddress, IpAddress, IpCidr, IpEndpoint, IpProtocol, Ipv4Address, Ipv4Packet, Ipv4Repr,
+    TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
+};
 
 use super::client::Client;
 use super::loss::{Loss, Lottery};
@@ -235,6 +240,41 @@ impl Net {
         let port = self.port();
         socket.connect(self.interface.context(), SERVER, port).expect("the port is free");
         self.sockets.add(socket)
+    }
+
+    /// Sends the first segment of a connection with the server, and is never heard of again.
+    pub(crate) fn call_and_vanish(&mut self, now: Instant) {
+        let from = Ipv4Address::new(127, 0, 0, 9);
+        let IpAddress::Ipv4(to) = HOST else { unreachable!("it is one of IPv4") };
+        let segment = TcpRepr {
+            src_port: self.port(),
+            dst_port: SERVER.port,
+            control: TcpControl::Syn,
+            seq_number: TcpSeqNumber(0),
+            ack_number: None,
+            window_len: 1000,
+            window_scale: None,
+            max_seg_size: None,
+            sack_permitted: false,
+            sack_ranges: [None; 3],
+            timestamp: None,
+            payload: &[],
+        };
+        let packet = Ipv4Repr {
+            src_addr: from,
+            dst_addr: to,
+            next_header: IpProtocol::Tcp,
+            payload_len: segment.buffer_len(),
+            hop_limit: 64,
+        };
+        let checksums = ChecksumCapabilities::default();
+        let header_bytes = packet.buffer_len();
+        let token = self.cable.transmit(now).expect("it takes all there is");
+        token.consume(header_bytes + packet.payload_len, |bytes| {
+            packet.emit(&mut Ipv4Packet::new_unchecked(&mut *bytes), &checksums);
+            let mut room = TcpPacket::new_unchecked(&mut bytes[header_bytes..]);
+            segment.emit(&mut room, &from.into(), &HOST, &checksums);
+        });
     }
 
     /// A datagram socket at this address.

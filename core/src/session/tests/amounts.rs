@@ -7,11 +7,14 @@ fn a_server_waits_for_what_is_in_flight_of_an_agreed_amount() {
     let by_time = settings(Protocol::Tcp, Direction::Forward, 1);
     let limits = Limits { bytes: Some(1000), ..Limits::default() };
     let tcp = TestSettings { limits, ..by_time };
+    let blocks = Limits { blocks: Some(10), ..Limits::default() };
+    let by_blocks = TestSettings { limits: blocks, block_bytes: 100, ..by_time };
     let udp = TestSettings { limits, ..settings(Protocol::Udp, Direction::Forward, 1) };
     let both = TestSettings { limits, ..settings(Protocol::Tcp, Direction::Bidirectional, 1) };
     // How many bytes are there after each second, and which of these ends the test.
-    let cases: [(TestSettings, &[u64], usize); 6] = [
+    let cases: [(TestSettings, &[u64], usize); 7] = [
         (tcp, &[400, 800, 1000, 1000], 2),
+        (by_blocks, &[400, 800, 1000, 1000], 2),
         (tcp, &[1024, 1024], 0),
         (tcp, &[400, 400, 1000], 1),
         (both, &[400, 800], 0),
