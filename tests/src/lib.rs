@@ -27,7 +27,7 @@
 //! | [`fuzzing`] | what random bytes must not do to the engine, and the corpus |
 //! | [`stack`] | how much stack the calls into the engine take |
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "firmware"))]
 pub mod board;
 pub mod both;
 #[cfg(target_os = "linux")]

@@ -113,6 +113,7 @@ fn keep(binaries: &[&str], suffix: &str) -> Result<(), String> {
 
 fn test() -> Result<(), String> {
     let mut tests = cargo(&["test", "--locked", "--package", "linerate-tests"]);
+    tests.args(["--features", "firmware"]);
     succeed(tests.args(["--test", "firmware", "--", "--include-ignored"]))
 }
 
@@ -126,6 +127,7 @@ pub(crate) fn format() -> Command {
 /// What the program `firmware` of the tests' package does.
 fn by_program(options: &[&str]) -> Result<(), String> {
     let mut program = cargo(&["run", "--quiet", "--locked", "--package", "linerate-tests"]);
+    program.args(["--features", "firmware"]);
     succeed(program.args(["--bin", "firmware", "--"]).args(options))
 }
 

@@ -45,7 +45,10 @@ const FUZZ_SECONDS: u32 = 120;
 
 fn clippy() -> Command {
     let mut command = cargo(&["clippy", "--locked", "--workspace", "--all-targets"]);
-    command.args(ALL_ADAPTERS).args(["--", "-D", "warnings"]);
+    command
+        .args(ALL_ADAPTERS)
+        .args(["--features", "linerate-tests/firmware"])
+        .args(["--", "-D", "warnings"]);
     command
 }
 
