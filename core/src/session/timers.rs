@@ -82,12 +82,17 @@ impl Default for TimerTable {
 
 impl TimerTable {
     pub(super) fn arm(&mut self, timer: Timer, at: Instant) {
+        // A deadline at the end of time is one.
+        self.set(timer, at.min(LAST));
+    }
+
+    fn set(&mut self, timer: Timer, at: Instant) {
         self.at[timer as usize] = at;
         self.next = ALL.into_iter().min_by_key(|&timer| self.at[timer as usize]).unwrap_or(ALL[0]);
     }
 
     pub(super) fn disarm(&mut self, timer: Timer) {
-        self.arm(timer, NEVER);
+        self.set(timer, NEVER);
     }
 
     pub(super) fn disarm_all(&mut self) {
@@ -111,6 +116,7 @@ impl TimerTable {
 }
 
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
+const LAST: Instant = Instant::from_nanos(u64::MAX - 1);
 
 const ALL: [Timer; Timer::COUNT] = [
     Timer::Omit,
@@ -147,6 +153,8 @@ mod tests {
         assert_eq!(timers.take_due(at(20)), None);
         timers.disarm(Timer::Step);
         assert_eq!(timers.next(), None);
+        timers.arm(Timer::Step, at(u64::MAX));
+        assert_eq!(timers.take_due(at(u64::MAX)), Some(Timer::Step));
     }
 
     #[test]
