@@ -81,6 +81,8 @@ impl Default for TimerTable {
 }
 
 impl TimerTable {
+    /// Out of line: it is called in many places, and rarely.
+    #[inline(never)]
     pub(super) fn arm(&mut self, timer: Timer, at: Instant) {
         // A deadline at the end of time is one.
         self.set(timer, at.min(LAST));
