@@ -10,8 +10,33 @@ use linerate_embedded::{NotBegun, NotReached};
 use super::loss::Loss;
 use super::pair::{Break, Pair, Peer, STREAMS};
 
-/// Makes tests of a module's cases, in a world of its own each.
-macro_rules! in_world {
+/// Makes a test of every case, which every adapter has, each in a world of its own.
+macro_rules! every_case {
+    ($world:ty) => {
+        $crate::support::cases::every_case! { $world, cases:
+            every_way_of_moving_data_is_measured_by_both_ends
+            two_streams_one_way_share_all_there_is
+            an_omitted_start_is_left_out_at_both_ends
+            a_limit_of_bytes_is_received_to_the_last_byte
+            a_rate_is_kept_by_a_sending_server
+            frames_that_are_lost_only_cost_time
+            a_client_says_what_it_has_no_room_for
+            a_server_that_is_not_there_is_told_apart_from_one_that_is_silent
+            an_interrupted_client_tells_its_server
+            an_interrupted_server_tells_its_client_and_goes_on
+            a_client_whose_cable_is_cut_gives_up_and_can_start_again
+            wherever_a_client_breaks_off_the_next_one_is_served
+        }
+        $crate::support::cases::every_case! { $world, random_peer:
+            an_honest_script_does_well
+            a_silent_connection_is_turned_away_while_another_may_be_a_stream
+            a_silent_connection_holds_its_place_no_longer_than_its_patience
+            a_refused_client_that_stays_keeps_the_next_one_out_for_a_moment_only
+            refused_clients_in_the_places_of_streams_make_room_for_the_next_test
+            after_any_peer_the_next_client_is_served
+            whatever_a_server_does_its_client_comes_to_an_end
+        }
+    };
     ($world:ty, $module:ident: $($case:ident)*) => {
         $(#[test]
         fn $case() {
@@ -19,7 +44,7 @@ macro_rules! in_world {
         })*
     };
 }
-pub(crate) use in_world;
+pub(crate) use every_case;
 
 pub(crate) fn settings(protocol: Protocol, direction: Direction) -> TestSettings {
     let limits = Limits { seconds: Some(1), ..Limits::default() };
