@@ -15,7 +15,7 @@ use super::looks::Sender;
 use super::outcome::is_out_of_buffers;
 use crate::clock::Clock;
 use crate::report::Engine;
-use crate::sys::{self, Joined};
+use crate::sys::{self, Channel, Joined};
 
 /// Datagrams on their way out.
 #[derive(Debug)]
@@ -76,25 +76,26 @@ impl Outgoing {
     /// how many; 0 when the kernel wants fewer at once.
     pub(super) fn send(
         &mut self,
-        socket: &Socket,
+        channel: &Channel,
         flow: &Sender,
         now: Instant,
         count: u64,
     ) -> io::Result<u64> {
         if self.singly_until.is_some_and(|until| now >= until) {
             self.singly_until = None;
-            self.set_row(socket, self.usual_row)?;
+            self.set_row(channel.socket(), self.usual_row)?;
         }
         let count = count.min(self.most());
-        let datagrams = &mut self.buffer[..count as usize * self.datagram_bytes];
+        let len = count as usize * self.datagram_bytes;
+        let datagrams = &mut self.buffer[..len];
         for (ahead, datagram) in (0..).zip(datagrams.chunks_exact_mut(self.datagram_bytes)) {
             flow.write_header(now, ahead, datagram);
         }
         let message_bytes = self.row * self.datagram_bytes;
-        let sent = match sys::send_messages(socket, datagrams, message_bytes) {
+        let sent = match channel.send_messages(&mut self.buffer, len, message_bytes) {
             // What a router says of an earlier datagram is told once, and this one may be cut to fit.
             Err(error) if is_too_long(&error) => {
-                sys::send_messages(socket, datagrams, message_bytes)
+                channel.send_messages(&mut self.buffer, len, message_bytes)
             }
             sent => sent,
         };
@@ -108,12 +109,12 @@ impl Outgoing {
             Err(error) if self.row > 1 && is_refusal(&error) => {
                 (self.longest, self.most_sent, self.is_reduced) = (0, 0, true);
                 self.usual_row = if self.row > SAFE_SEGMENTS { SAFE_SEGMENTS } else { 1 };
-                self.set_row(socket, self.usual_row)?;
+                self.set_row(channel.socket(), self.usual_row)?;
                 Ok(0)
             }
             Err(error) if self.usual_row > 1 && is_out_of_buffers(&error) => {
                 self.singly_until = Some(now + SINGLY);
-                self.set_row(socket, 1)?;
+                self.set_row(channel.socket(), 1)?;
                 Err(error)
             }
             Err(error) => Err(error),
@@ -218,11 +219,11 @@ impl Incoming {
     /// Receives by one call and gives each message to `take`. Returns whether the socket may hold more.
     pub(super) fn receive(
         &mut self,
-        socket: &Socket,
+        channel: &Channel,
         clock: Clock,
         mut take: impl FnMut(&Message<'_>),
     ) -> io::Result<bool> {
-        let count = sys::recv_messages(socket, &mut self.buffer, self.slot_bytes, &mut self.found)?;
+        let count = channel.recv_messages(&mut self.buffer, self.slot_bytes, &mut self.found)?;
         let (now, wall) = clock.with_wall();
         let call = self.arrivals.call(now, wall);
         let mut received = 0;
@@ -310,6 +311,7 @@ mod tests {
                 from.send(&vec![0; datagram_bytes]).unwrap();
             }
             let mut incoming = Incoming::whole(datagram_bytes);
+            let to = Channel::new(to.into()).unwrap();
             while incoming.receive(&to, clock, |_| {}).is_ok() {}
             let share = incoming.held_bytes() as f64 / buffer_bytes as f64;
             assert!((0.25..2.0).contains(&share), "{datagram_bytes} bytes: {share}");

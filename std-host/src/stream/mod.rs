@@ -46,7 +46,7 @@ pub(crate) use udp_setup::Met;
 
 use crate::clock::Clock;
 use crate::report::{Engine, Warning};
-use crate::sys;
+use crate::sys::{self, Channel};
 use handling::{Work, Workshop};
 use thread::{Context, Order, Shared};
 
@@ -196,7 +196,7 @@ impl Stream {
         let (stopped_sender, stopped) = oneshot::channel();
         let context = Context::new(
             &plan,
-            socket.socket().clone(),
+            Channel::new(socket.socket().clone())?,
             clock,
             shared.clone(),
             news,

@@ -1,12 +1,10 @@
 //! Where a TCP receiver's bytes go: nowhere, not even out of the kernel, or to a file.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-
-use socket2::Socket;
+use std::io::{self, Write};
 
 use crate::report::Engine;
-use crate::sys;
+use crate::sys::{self, Channel};
 
 /// What one stream does with what it receives.
 #[derive(Debug)]
@@ -39,12 +37,11 @@ impl Sink {
     }
 
     /// Takes at most `most` bytes off the socket; 0 at the end of the connection.
-    pub(super) fn receive(&mut self, mut socket: &Socket, most: u64) -> io::Result<usize> {
+    pub(super) fn receive(&mut self, channel: &Channel, most: u64) -> io::Result<usize> {
         let most = self.buffer.len().min(usize::try_from(most).unwrap_or(usize::MAX));
-        let buffer = &mut self.buffer[..most];
         match self.kind {
-            Kind::Skip => sys::discard(socket, buffer),
-            Kind::Forget | Kind::Store(_) => socket.read(buffer),
+            Kind::Skip => channel.discard(&mut self.buffer[..most]),
+            Kind::Forget | Kind::Store(_) => channel.receive(&mut self.buffer, most),
         }
     }
 

@@ -2,13 +2,11 @@
 //! through this process. The bytes on the wire are the same either way.
 
 use std::fs::File;
-use std::io::{self, IoSlice, Read};
+use std::io::{self, Read};
 use std::sync::Arc;
 
-use socket2::Socket;
-
 use crate::report::Engine;
-use crate::sys;
+use crate::sys::Channel;
 
 /// What one stream sends.
 #[derive(Debug)]
@@ -36,33 +34,36 @@ impl Source {
     /// Sends at most `most` bytes, of a stream of which `sent` have left; 0 at the end of the file.
     pub(super) fn send(
         &mut self,
-        socket: &Socket,
+        channel: &Channel,
         sent: u64,
         most: u64,
     ) -> Result<usize, SendError> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         match self {
-            Self::Blocks(block, count) => send_blocks(socket, block, *count, sent, most),
+            Self::Blocks(block, count) => {
+                let start = (sent % block.len() as u64) as usize;
+                channel.send_blocks(block, *count, start, most).map_err(SendError::Socket)
+            }
             Self::BlocksUncopied(file, block, count) => {
                 let all = (block.len() * *count) as u64;
                 let rest = (all - sent % all) as usize;
-                match sys::send_file(socket, file, sent % all, rest.min(most)) {
+                match channel.send_file(file, sent % all, rest.min(most)) {
                     Err(error) if is_refusal(&error) => {
                         *self = Self::Blocks(block.clone(), *count);
-                        self.send(socket, sent, most as u64)
+                        self.send(channel, sent, most as u64)
                     }
                     sent => sent.map_err(SendError::Socket),
                 }
             }
-            Self::File(reader) => reader.send(socket, most),
+            Self::File(reader) => reader.send(channel, most),
             Self::FileUncopied(file, reader) => {
                 let most = most.min(reader.buffer.len());
-                match sys::send_file(socket, file, sent, most) {
+                match channel.send_file(file, sent, most) {
                     // Not every file can be sent this way.
                     Err(error) if is_refusal(&error) && sent == 0 => {
                         let reader = std::mem::take(reader);
                         *self = Self::File(reader);
-                        self.send(socket, sent, most as u64)
+                        self.send(channel, sent, most as u64)
                     }
                     Err(error) if error.raw_os_error() == Some(IO_ERROR) => {
                         Err(SendError::File(error))
@@ -104,14 +105,16 @@ impl Reader {
         Self { file: Some(file), buffer: vec![0; block_bytes], unsent: 0..0 }
     }
 
-    fn send(&mut self, socket: &Socket, most: usize) -> Result<usize, SendError> {
+    fn send(&mut self, channel: &Channel, most: usize) -> Result<usize, SendError> {
         if self.unsent.is_empty() {
             self.unsent = 0..self.fill().map_err(SendError::File)?;
             if self.unsent.is_empty() {
                 return Ok(0);
             }
         }
-        let sent = send(socket, &self.buffer[self.unsent.clone()], most)?;
+        let unsent = &self.buffer[self.unsent.clone()];
+        let part = &unsent[..unsent.len().min(most)];
+        let sent = channel.send(part).map_err(SendError::Socket)?;
         self.unsent.start += sent;
         Ok(sent)
     }
@@ -132,43 +135,10 @@ impl Reader {
     }
 }
 
-/// Sends at most `most` bytes of at most so many blocks, from where `sent` bytes of them end.
-fn send_blocks(
-    socket: &Socket,
-    block: &[u8],
-    count: usize,
-    sent: u64,
-    most: usize,
-) -> Result<usize, SendError> {
-    let start = (sent % block.len() as u64) as usize;
-    let mut left = most;
-    let mut parts = [IoSlice::new(&[]); MOST_BLOCKS];
-    let mut used = 0;
-    for (index, part) in parts.iter_mut().take(count).enumerate() {
-        let rest = if index == 0 { &block[start..] } else { block };
-        let rest = &rest[..rest.len().min(left)];
-        if rest.is_empty() {
-            break;
-        }
-        (*part, left, used) = (IoSlice::new(rest), left - rest.len(), used + 1);
-    }
-    match &parts[..used] {
-        [one] => send(socket, one, most),
-        parts => socket.send_vectored_with_flags(parts, sys::SEND_FLAGS).map_err(SendError::Socket),
-    }
-}
-
-fn send(socket: &Socket, bytes: &[u8], most: usize) -> Result<usize, SendError> {
-    let part = &bytes[..bytes.len().min(most)];
-    socket.send_with_flags(part, sys::SEND_FLAGS).map_err(SendError::Socket)
-}
-
 /// The system has the call, but not for these two descriptors.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// Most blocks of a call.
-pub(super) const MOST_BLOCKS: usize = 8;
 /// `EIO` on every Unix system.
 const IO_ERROR: i32 = 5;

@@ -16,9 +16,9 @@ use super::handling::AtEnd;
 use super::looks::Sender;
 use super::outcome::{Remedy, remedy};
 use super::sink::Sink;
-use super::source::{MOST_BLOCKS, SendError, Source};
+use super::source::{SendError, Source};
 use super::thread::Context;
-use crate::sys::{self, Interest};
+use crate::sys::{self, Interest, MOST_BLOCKS};
 
 /// The receiver has no numbers to remember.
 type Receiver = ReceiveFlow<0, BUCKETS>;
@@ -100,7 +100,7 @@ fn write_some(
 ) -> Turn {
     let mut left = bytes.min(TURN_BYTES.max(source.call_bytes() as u64));
     for _ in 0..TURN_CALLS {
-        match source.send(&context.socket, flow.tally().bytes, left) {
+        match source.send(&context.channel, flow.tally().bytes, left) {
             Ok(0) => {
                 flow.handle_source_end();
                 return Turn::More;
@@ -126,10 +126,10 @@ fn wait_for_acknowledgement(context: &Context) -> Option<StreamEvent> {
     let deadline = context.clock.now() + ACKNOWLEDGEMENT_TIMEOUT;
     let mut pause = Duration::from_micros(100);
     while context.is_running() {
-        if matches!(context.socket.take_error(), Ok(Some(_)) | Err(_)) {
+        if matches!(context.channel.socket().take_error(), Ok(Some(_)) | Err(_)) {
             return Some(StreamEvent::Closed);
         }
-        let is_acknowledged = sys::unacknowledged_bytes(&context.socket).unwrap_or(0) == 0;
+        let is_acknowledged = context.channel.unacknowledged_bytes().unwrap_or(0) == 0;
         if is_acknowledged || context.clock.now() >= deadline {
             return Some(StreamEvent::LimitReached);
         }
@@ -142,7 +142,7 @@ fn wait_for_acknowledgement(context: &Context) -> Option<StreamEvent> {
 /// Ends this direction of the connection, and waits until the peer has probably read to its end.
 fn take_leave(context: &Context) {
     // A connection that is gone needs no end.
-    let _ = context.socket.shutdown(Shutdown::Write);
+    let _ = context.channel.socket().shutdown(Shutdown::Write);
     let until = context.clock.now() + PEER_STORES;
     while context.is_running() && context.clock.now() < until {
         context.wait(Interest::Nothing, Some(until));
@@ -165,7 +165,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
             Turn::More => context.publish_if_due(now, || flow.sample()),
             Turn::Blocked => {
                 context.publish(flow.sample());
-                let until = patience.after(&context.socket, now, flow.tally().bytes);
+                let until = patience.after(context.channel.socket(), now, flow.tally().bytes);
                 context.wait(Interest::Read, until);
             }
             Turn::Pause(pause) => context.pause(pause),
@@ -183,7 +183,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut sink: Sink) {
             }
         }
     }
-    patience.end(&context.socket);
+    patience.end(context.channel.socket());
     if !over && !file_failed {
         over = drain(&context, &mut flow, &mut sink);
     }
@@ -235,7 +235,7 @@ impl Patience {
 /// Takes what had arrived when the order to stop came. Returns whether the connection is over.
 fn drain(context: &Context, flow: &mut Receiver, sink: &mut Sink) -> bool {
     let deadline = context.clock.now() + DRAIN_TIMEOUT;
-    let mut left = sys::unread_bytes(&context.socket).unwrap_or(u64::MAX);
+    let mut left = context.channel.unread_bytes().unwrap_or(u64::MAX);
     while left > 0 && !context.is_closed() && context.clock.now() < deadline {
         let now = context.clock.now();
         let turn = read_some(context, sink, left, |bytes| {
@@ -278,7 +278,7 @@ fn read_some(
 ) -> Turn {
     let mut left = most;
     for _ in 0..TURN_CALLS {
-        match sink.receive(&context.socket, left) {
+        match sink.receive(&context.channel, left) {
             Ok(0) => return Turn::Over(None),
             Ok(taken) => {
                 let counted = count(taken as u64);

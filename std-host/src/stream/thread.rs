@@ -12,14 +12,13 @@ use linerate_core::session::StreamEvent;
 use linerate_core::stats::{BUCKETS, FlowDetail, Sample};
 use linerate_core::test::{Protocol, Role, StreamId};
 use linerate_core::time::Instant;
-use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
 use super::News;
 use super::looks::{Flow, Looks};
 use crate::clock::Clock;
 use crate::report::Engine;
-use crate::sys::{self, Interest, Wake};
+use crate::sys::{Channel, Interest, Wake};
 
 /// What a stream is to do; orders only ever go up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +84,7 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) id: StreamId,
-    pub(super) socket: Arc<Socket>,
+    pub(super) channel: Channel,
     pub(super) clock: Clock,
     shared: Arc<Shared>,
     news: mpsc::UnboundedSender<News>,
@@ -104,7 +103,7 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(
         plan: &StreamPlan,
-        socket: Arc<Socket>,
+        channel: Channel,
         clock: Clock,
         shared: Arc<Shared>,
         news: mpsc::UnboundedSender<News>,
@@ -114,7 +113,7 @@ impl Context {
         let publish_due = Instant::ZERO;
         Self {
             id: plan.id,
-            socket,
+            channel,
             clock,
             shared,
             news,
@@ -150,7 +149,7 @@ impl Context {
 
     fn look(&mut self, now: Instant, flow: &mut impl Flow) {
         let looks = self.looks.get_or_insert_with(|| Looks::new(self.protocol, self.role));
-        flow.look(now, looks.look(&self.socket));
+        flow.look(now, looks.look(self.channel.socket()));
         let detail = flow.detail();
         let mut shared = self.shared.detail.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *shared {
@@ -230,7 +229,7 @@ impl Context {
     /// refuses becomes a short sleep: the thread stays alive for its orders.
     pub(super) fn wait(&self, interest: Interest, until: Option<Instant>) {
         let timeout = until.map(|until| until - self.clock.now());
-        if sys::wait(&self.socket, interest, &self.shared.wake, timeout).is_err() {
+        if self.channel.wait(interest, &self.shared.wake, timeout).is_err() {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

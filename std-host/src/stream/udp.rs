@@ -44,7 +44,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
             }
         };
         let Err(error) = result else { continue };
-        sys::forget_errors(&context.socket);
+        sys::forget_errors(context.channel.socket());
         if is_out_of_buffers(&error) {
             flow.handle_refusal();
         }
@@ -68,7 +68,7 @@ fn send_batch(
     let mut left = count.min(BATCH.max(outgoing.most()));
     while left > 0 {
         let now = context.clock.now();
-        let sent = outgoing.send(&context.socket, flow, now, left)?;
+        let sent = outgoing.send(&context.channel, flow, now, left)?;
         flow.handle_datagrams_sent(now, sent);
         left -= sent;
     }
@@ -128,7 +128,7 @@ struct Rests {
 impl Rests {
     fn new(context: &Context, plan: &StreamPlan, incoming: &Incoming) -> Self {
         let has_rests = plan.may_wait && incoming.has_times();
-        let buffer_bytes = context.socket.recv_buffer_size().unwrap_or(0) as u64;
+        let buffer_bytes = context.channel.socket().recv_buffer_size().unwrap_or(0) as u64;
         let room = if has_rests { buffer_bytes / 16 } else { 0 };
         Self { room, since: context.clock.now(), held_bytes: 0 }
     }
@@ -150,7 +150,7 @@ fn receive_batch(
     incoming: &mut Incoming,
 ) -> io::Result<bool> {
     for _ in 0..TURN_CALLS {
-        let may_hold_more = incoming.receive(&context.socket, context.clock, |message| {
+        let may_hold_more = incoming.receive(&context.channel, context.clock, |message| {
             if message.is_new_time {
                 flow.handle_clock_step();
             }
@@ -171,7 +171,7 @@ fn receive_batch(
 /// as its buffer can have held, for a sender that does not stop.
 fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Incoming) {
     let deadline = context.clock.now() + DRAIN_TIMEOUT;
-    let held = context.socket.recv_buffer_size().unwrap_or(0) as u64;
+    let held = context.channel.socket().recv_buffer_size().unwrap_or(0) as u64;
     let end = flow.tally().bytes + held;
     while !context.is_closed() && flow.tally().bytes < end && context.clock.now() < deadline {
         match receive_batch(context, flow, incoming) {
@@ -184,7 +184,7 @@ fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Incoming) {
 
 fn discard(context: &Context, incoming: &mut Incoming) {
     while !context.is_closed() {
-        if let Err(error) = incoming.receive(&context.socket, context.clock, |_| {})
+        if let Err(error) = incoming.receive(&context.channel, context.clock, |_| {})
             && !overcome(context, Interest::Read, &error)
         {
             context.wait_for_close();

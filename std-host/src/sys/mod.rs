@@ -10,7 +10,18 @@
 //! | `SEND_FLAGS` | flags of every send, so that a closed peer is an error and not a signal |
 //! | `BUFFER_LIMITS` | the settings that cap send and receive buffers, for messages |
 //! | `Wake` | `new`, `wake` from any thread; ends the current or the next `wait` with it, once |
-//! | `wait` | blocks until the socket is ready for the interest or has failed, the wake was used, or the time is over, as exactly as the system can; may return early. Sockets are non-blocking; the caller tries again and looks at its own state |
+//! | `Channel` | one stream's connected, non-blocking socket as its thread moves data through it, with all that is under way; its methods are the next thirteen. What has to wait is an error of kind `WouldBlock`. What is under way when it is dropped is given up |
+//! | `new`, `socket` | nothing is under way; the socket, for all that is no data |
+//! | `wait` | blocks until the channel is ready for the interest or has failed, the wake was used, or the time is over, as exactly as the system can; may return early. The caller tries again and looks at its own state |
+//! | `send_blocks` | sends at most so many bytes of at most so many repetitions (`MOST_BLOCKS` at most) of a block, from a place in the first, and returns how many the system took |
+//! | `send` | sends bytes, and returns how many the system took |
+//! | `send_file` | sends at most so many bytes of a file over TCP without copying them; 0 at its end |
+//! | `unacknowledged_bytes` | bytes that the system took and the peer has not acknowledged |
+//! | `receive` | takes at most so many bytes into the beginning of the buffer, which may be exchanged for another of its length; 0 at the end of the connection |
+//! | `discard` | takes at most as many bytes of a TCP stream as the buffer has, and throws them away |
+//! | `unread_bytes` | bytes of a TCP stream that have arrived and were not taken |
+//! | `send_messages` | sends the first bytes of the buffer as messages of so many bytes, the last as long as it is, and returns how many the system took: one at least. The buffer may be exchanged for a copy of what it was at an earlier call |
+//! | `recv_messages` | receives a message into each slot of so many bytes as long as there are some, describes them, and returns how many: one at least |
 //! | `prepare_thread` | called once by each stream's thread: timers as exact as the system has them |
 //! | `raise_descriptor_limit` | lets the process have as many sockets as its user may allow it |
 //! | `return_large_blocks` | has freed blocks of the size of a stream's buffer go back to the system, where they would not |
@@ -26,8 +37,6 @@
 //! | `tcp_view` | what a sender's kernel says of what it waits for |
 //! | `socket_drops` | datagrams that the socket had no room for since it was made |
 //! | `ThreadTimes` | `of_this_thread`; `cpu_ns` for which that ran, `queued_ns` for which it could have run and had no CPU |
-//! | `unacknowledged_bytes` | bytes handed to the kernel that the peer has not acknowledged |
-//! | `unread_bytes` | bytes of a TCP stream that have arrived and were not read |
 //! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
 //! | `force_receive_buffer` | a larger receive buffer than the system lets everybody have |
 //! | `congestion`, `set_congestion` | name of the congestion control |
@@ -50,18 +59,14 @@
 //! | `request_destination` | before `recv_with_destination`: asks for local addresses |
 //! | `recv_with_destination` | one datagram with the local address it was sent to; its port is 0 |
 //! | `file_of` | a file without a name that holds the bytes, for `send_file` |
-//! | `send_file` | sends at most so many bytes of a file over TCP without copying them; 0 at its end |
 //! | `SKIPS_RX_COPY` | whether `discard` works, and `recv_messages` tells the length of what does not fit |
-//! | `discard` | takes at most as many bytes of a TCP stream as the buffer has, and throws them away |
 //! | `set_least_readable` | a TCP socket is ready to read when it has so many bytes, or has ended or failed |
 //! | `request_refusals` | lets sending fail where a queue of this host is full, instead of dropping in silence |
 //! | `forget_errors` | after an error of a socket with `request_refusals`: it counts as failed no longer |
 //! | `set_segment_size` | lets one message of a UDP socket be many datagrams of so many bytes; none ends it |
 //! | `request_joined` | before `recv_messages`: lets the kernel join datagrams of one size |
 //! | `request_arrivals` | before `recv_messages`: has the kernel tell when each message came, by the wall clock |
-//! | `MOST_MESSAGES` | most messages of one call of the next two |
-//! | `send_messages` | sends the bytes as messages of so many bytes, the last as long as it is, and returns how many the kernel took: one at least |
-//! | `recv_messages` | receives a message into each slot of so many bytes as long as there are some, describes them, and returns how many: one at least |
+//! | `MOST_MESSAGES` | most messages of one call of `send_messages` or `recv_messages` |
 //! | `pin_thread` | the calling thread runs on this CPU alone |
 
 use std::io;
@@ -103,6 +108,8 @@ mod bulk;
 #[path = "bulk_none.rs"]
 mod bulk;
 
+mod channel;
+
 /// What systems with a part of it lack, and compiled in Linux's tests, so that it cannot rot.
 #[cfg(any(all(test, target_os = "linux"), target_os = "macos", target_os = "freebsd"))]
 #[allow(dead_code, reason = "each system uses a part of it")]
@@ -126,10 +133,10 @@ mod look_none;
 mod fallback;
 
 pub(crate) use bulk::{
-    MOST_MESSAGES, SKIPS_RX_COPY, discard, file_of, forget_errors, pin_thread, recv_messages,
-    request_arrivals, request_joined, request_refusals, send_file, send_messages,
-    set_least_readable, set_segment_size,
+    MOST_MESSAGES, SKIPS_RX_COPY, file_of, forget_errors, pin_thread, request_arrivals,
+    request_joined, request_refusals, set_least_readable, set_segment_size,
 };
+pub(crate) use channel::Channel;
 pub(crate) use look::{ThreadTimes, socket_drops, tcp_view};
 pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
@@ -138,11 +145,13 @@ pub(crate) use os::{
     recv_with_destination, request_destination, return_large_blocks, reuse_ended, sctp_socket,
     set_congestion, set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate,
     set_mss, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class,
-    set_user_timeout, share_port, socket_number, tcp_stats, unacknowledged_bytes, unread_bytes,
-    usable_buffer, wait,
+    set_user_timeout, share_port, socket_number, tcp_stats, usable_buffer,
 };
 
 pub(crate) use crate::config::KeepAlive;
+
+/// Most repetitions of a block that one call sends.
+pub(crate) const MOST_BLOCKS: usize = 8;
 
 /// What a thread waits for on its socket; a failed socket ends every wait but `Nothing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -139,10 +139,10 @@ fn tcp_info_of_a_connection_is_whole() {
     let (far, _) = listener.accept().unwrap();
     near.send(&[0; 1000]).unwrap();
     let far = Socket::from(far);
-    while super::unread_bytes(&far) != Some(1000) {
+    while super::os::unread_bytes(&far) != Some(1000) {
         std::thread::yield_now();
     }
-    assert_eq!(super::unacknowledged_bytes(&near), Some(0));
+    assert_eq!(super::os::unacknowledged_bytes(&near), Some(0));
     let stats = super::tcp_stats(&near).unwrap();
     assert_eq!(stats.retransmits, Some(0));
     assert!(stats.cwnd_bytes.unwrap() >= u64::from(super::mss(&near).unwrap()));
