@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::case::Case;
 use crate::check::{Report, check};
 use crate::client;
@@ -14,6 +16,15 @@ use crate::tool::Tool;
 ///
 /// Every law that is broken, or why one of the two printed no document.
 pub fn run(case: &Case, client_tool: Tool, server_tool: Tool) -> Result<(), String> {
+    documents(case, client_tool, server_tool).map(drop)
+}
+
+/// The same for who has more to say of the client's and the server's document.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn documents(case: &Case, client_tool: Tool, server_tool: Tool) -> Result<[Value; 2], String> {
     let server = Server::start(server_tool, &["-1", "-J"]);
     let port = server.port();
     let client = client::run(client_tool, case.host(), port, &case.options(), TIME_LIMIT)?;
@@ -26,7 +37,10 @@ pub fn run(case: &Case, client_tool: Tool, server_tool: Tool) -> Result<(), Stri
         &Report::new(client_tool, &client, &client_document),
         &Report::new(server_tool, &server, &server_document),
     );
-    if faults.is_empty() { Ok(()) } else { Err(format!("{}\n  {}", both(), faults.join("\n  "))) }
+    if faults.is_empty() {
+        return Ok([client_document, server_document]);
+    }
+    Err(format!("{}\n  {}", both(), faults.join("\n  ")))
 }
 
 const TIME_LIMIT: Duration = Duration::from_secs(30);

@@ -1,6 +1,7 @@
 //! The programs under test, and where they are found. linerate is what `LINERATE_BIN` names, else
 //! what cargo builds here; iperf3 is the system's own; the Windows build is what
-//! `LINERATE_WINDOWS_EXE` names, run by `LINERATE_WINE`, both of which `cargo xtask windows` sets.
+//! `LINERATE_WINDOWS_EXE` names. A Windows program is run by `LINERATE_WINE`; `cargo xtask windows` sets
+//! both, and lets some suites have the Windows build for linerate.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -29,12 +30,8 @@ impl Tool {
     /// When linerate cannot be built, or nothing says where the Windows build is.
     pub fn command(self) -> Command {
         match self {
-            Self::Linerate => Command::new(linerate()),
-            Self::LinerateWindows => {
-                let mut command = Command::new(variable("LINERATE_WINE"));
-                command.arg(variable("LINERATE_WINDOWS_EXE"));
-                command
-            }
+            Self::Linerate => command(linerate()),
+            Self::LinerateWindows => command(&windows_build()),
             Self::Iperf3 => Command::new("iperf3"),
         }
     }
@@ -72,6 +69,25 @@ impl fmt::Display for Tool {
             Self::Iperf3 => "iperf3",
         })
     }
+}
+
+/// Where the Windows build is.
+///
+/// # Panics
+///
+/// When nothing says it.
+pub fn windows_build() -> PathBuf {
+    variable("LINERATE_WINDOWS_EXE").into()
+}
+
+/// Starts a program, one for Windows by Wine where the system is another.
+fn command(program: &Path) -> Command {
+    if cfg!(windows) || program.extension().is_none_or(|extension| extension != "exe") {
+        return Command::new(program);
+    }
+    let mut command = Command::new(variable("LINERATE_WINE"));
+    command.arg(program);
+    command
 }
 
 fn variable(name: &str) -> OsString {

@@ -16,7 +16,7 @@ fn success_is_zero() {
     expect(0, &server.wait().expect("it has served its test"));
 
     let server = Server::start(Tool::Linerate, &[]);
-    expect(0, &server.stop("TERM").expect("it is told to end"));
+    expect(0, &server.stop("INT").expect("it is told to end"));
 
     expect(0, &alone(&["--version"]));
     expect(0, &alone(&["--help"]));

@@ -80,7 +80,7 @@ fn client_of_a_stopped_server_has_one_ending() {
         let client = client::start(Tool::Linerate, "127.0.0.1", server.port(), &options);
         // The test is to be in its middle.
         std::thread::sleep(Duration::from_millis(1500));
-        server.stop("TERM").expect("a signal ends it");
+        server.stop("INT").expect("a signal ends it");
         let ended = client.wait(TIME_LIMIT).expect("its server has ended");
         assert_eq!(ended.code, Some(5), "{ended}");
         let document = ended.document().expect("exactly one document");
@@ -102,7 +102,7 @@ fn what_a_stopped_server_measured_is_not_known_to_its_client() {
         let client = client::start(Tool::Linerate, "127.0.0.1", server.port(), &line);
         // The test is to be in its middle.
         std::thread::sleep(Duration::from_millis(1500));
-        server.stop("TERM").expect("a signal ends it");
+        server.stop("INT").expect("a signal ends it");
         let ended = client.wait(TIME_LIMIT).expect("its server has ended");
         let summary = ended.stdout.split("- - - -").last().expect("there is one");
         let said = format!("({unknown} statistics not available)");
@@ -125,7 +125,7 @@ fn documents_say_that_the_other_half_is_not_known() {
         // The test is to be in its middle.
         std::thread::sleep(Duration::from_millis(1500));
         let (of_client, of_server) = if is_server_stopped {
-            let of_server = server.stop("TERM").expect("a signal ends it");
+            let of_server = server.stop("INT").expect("a signal ends it");
             (client.wait(TIME_LIMIT).expect("its server has ended"), of_server)
         } else {
             client.signal("INT");
