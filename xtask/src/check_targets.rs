@@ -13,20 +13,25 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     if !options.is_empty() {
         return Err(format!("check-targets takes no options, not {}", options.join(" ")));
     }
-    let mut steps = Steps::new(TARGETS.len());
-    for name in TARGETS {
-        let toolchain = Toolchain::find_for(name)
-            .ok_or_else(|| format!("no toolchain for {name}; `rustup target add` it"))?;
-        steps.step(&format!("check for {name}, {}", toolchain.name()), || {
-            PARTS.iter().try_for_each(|(package, part)| {
-                let status = check(toolchain, name, package, part).status();
-                let status = status.map_err(|e| format!("cannot start cargo: {e}"))?;
-                if status.success() { Ok(()) } else { Err(format!("{package} {part}: {status}")) }
-            })
-        })?;
+    let mut steps = Steps::new(TARGETS.len() + windows::CHECKED.len());
+    for name in TARGETS.iter().chain(&windows::CHECKED) {
+        step(&mut steps, name)?;
     }
     steps.print_table();
     Ok(())
+}
+
+/// Checks one target as a step of a chore.
+pub(crate) fn step(steps: &mut Steps, name: &str) -> Result<(), String> {
+    let toolchain = Toolchain::find_for(name)
+        .ok_or_else(|| format!("no toolchain for {name}; `rustup target add` it"))?;
+    steps.step(&format!("check for {name}, {}", toolchain.name()), || {
+        PARTS.iter().try_for_each(|(package, part)| {
+            let status = check(toolchain, name, package, part).status();
+            let status = status.map_err(|e| format!("cannot start cargo: {e}"))?;
+            if status.success() { Ok(()) } else { Err(format!("{package} {part}: {status}")) }
+        })
+    })
 }
 
 /// What `cargo check` does, with warnings of this part alone denied.
@@ -39,7 +44,7 @@ fn check(toolchain: Toolchain, name: &str, package: &str, part: &str) -> Command
     command
 }
 
-/// One of each system.
+/// One of each system; Windows has more.
 const TARGETS: [&str; 3] = ["x86_64-apple-darwin", "x86_64-unknown-freebsd", windows::TARGET];
 
 const PARTS: [(&str, &str); 3] =

@@ -64,7 +64,7 @@ cargo xtask fuzz [TARGET...] --minimize
 cargo xtask fuzz --seed-corpus
     writes the seeds that the recordings make
 cargo xtask size
-    bytes of the engine's types, stack of its deepest calls, firmware, lines of each adapter
+    bytes of the engine's types, stack of its deepest calls, firmware, linerate.exe, lines of each adapter
 cargo xtask soak [--tests N | --hours H]
     one server under short tests of all kinds; fails if its memory, descriptors or threads grow
 cargo xtask link [OPTION...] -- COMMAND...
@@ -72,7 +72,11 @@ cargo xtask link [OPTION...] -- COMMAND...
 cargo xtask boards
     builds the examples for boards that can be bought, without having one
 cargo xtask windows [--release]
-    builds linerate.exe with mingw and runs it against iperf3 under Wine
+    builds linerate.exe with mingw and runs it against iperf3 and linerate for Linux under Wine
+cargo xtask windows --package
+    builds it as it is released and packs it, with the manifests of winget and scoop
+cargo xtask windows --arm64
+    builds it for ARM64, linked by Zig, and looks at what it imports
 cargo xtask firmware build | test | run IMAGE [ARGUMENT...] | bench | cost [--write] | sizes
     builds the firmware for QEMU's Cortex-M3 board and runs it against iperf3; one image, with its log;
     servers beside bare loops: throughput, instructions for each byte and datagram, flash and memory

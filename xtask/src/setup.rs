@@ -44,7 +44,9 @@ const NEEDED: [(&str, IsPresent); 8] = [
 
 /// What is built for beside this machine.
 fn targets() -> impl Iterator<Item = &'static str> {
-    boards::targets().chain([no_std::TARGET, firmware::TARGET, windows::TARGET])
+    boards::targets()
+        .chain([no_std::TARGET, firmware::TARGET, windows::TARGET])
+        .chain(windows::CHECKED)
 }
 
 fn missing_packages() -> Vec<&'static str> {

@@ -1,10 +1,14 @@
-//! How large things are: the engine's types, the stack of its deepest calls in both builds, and the
-//! lines of each adapter. The first two are told by the program `sizes` of the tests' package.
+//! How large things are: the engine's types, the stack of its deepest calls in both builds, the firmware,
+//! the program for Windows, and the lines of each adapter. The first two are told by the program `sizes` of
+//! the tests' package.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::firmware;
 use crate::lines;
+use crate::windows;
 use crate::workspace::{cargo, target};
 
 /// Prints all of it.
@@ -26,6 +30,8 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
     }
     println!("\nFirmware:");
     firmware::run(&["sizes".to_owned()])?;
+    println!("\nProgram for Windows, release build:");
+    windows::sizes()?;
     println!("\nFor ARCHITECTURE.md:\n\n{}", lines::table()?);
     Ok(())
 }
@@ -34,4 +40,10 @@ fn succeed(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(|e| format!("cannot start {name}: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("{name}: {status}")) }
+}
+
+/// The size of a file.
+pub(crate) fn bytes_of(path: &Path) -> Result<u64, String> {
+    let found = fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(found.len())
 }

@@ -19,7 +19,8 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
         [option] if option == "--long" => true,
         other => return Err(format!("test takes only --long, not {}", other.join(" "))),
     };
-    let mut steps = Steps::new(10 + boards::STEPS + firmware::STEPS + usize::from(long));
+    let mut steps =
+        Steps::new(8 + boards::STEPS + firmware::STEPS + windows::STEPS + usize::from(long));
     steps.step("set-up", setup::run)?;
     steps.command("format", &mut cargo(&["fmt", "--check"]))?;
     steps.command("format of the firmware", &mut firmware::format())?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::windows::LINKER;
-use crate::workspace::{root, succeeds};
+use crate::workspace::{root, succeeds, target};
 
 /// A running Wine, ended when dropped.
 pub(crate) struct Wine {
@@ -22,8 +22,13 @@ impl Wine {
         LOADERS.into_iter().find(starts)
     }
 
+    /// Starts it with its world below the target folder.
+    pub(crate) fn start_own() -> Result<Self, String> {
+        Self::start(&target().join("wine"))
+    }
+
     /// Starts it with its world in `prefix`, which is made if it is not there.
-    pub(crate) fn start(prefix: &Path) -> Result<Self, String> {
+    fn start(prefix: &Path) -> Result<Self, String> {
         let loader = Self::find().ok_or("no Wine after set-up")?;
         fs::create_dir_all(prefix).map_err(|e| format!("{}: {e}", prefix.display()))?;
         let wine = Self { loader, prefix: prefix.to_owned() };

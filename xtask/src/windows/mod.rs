@@ -1,0 +1,124 @@
+//! The command for Windows: builds linerate.exe with mingw, runs it against stock iperf3 and linerate for
+//! Linux under Wine, checks it for the targets that Microsoft's linker is needed for, and packs it.
+
+mod build;
+mod manifests;
+mod package;
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::check_targets;
+use crate::no_std::Toolchain;
+use crate::setup;
+use crate::size::bytes_of;
+use crate::steps::Steps;
+use crate::wine::Wine;
+use crate::workspace::cargo;
+
+pub(crate) use build::{LINKER, Profile, TARGET, exe, release, stripped};
+
+/// Sets up, builds and tests; `--release` builds what could be given to others, `--package` packs that,
+/// `--arm64` links for the other processor.
+pub(crate) fn run(options: &[String]) -> Result<(), String> {
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let (profile, planned) = match options[..] {
+        [] => (Profile::Debug, 1 + STEPS),
+        ["--release"] => (Profile::Release, 1 + STEPS),
+        ["--package"] => (Profile::Release, 3),
+        ["--arm64"] => return arm64(),
+        _ => {
+            let options = options.join(" ");
+            return Err(format!("windows takes --release, --package or --arm64, not {options}"));
+        }
+    };
+    let mut list = Steps::new(planned);
+    list.step("set-up", setup::run)?;
+    if options == ["--package"] {
+        build::step(&mut list, profile)?;
+        list.step("package", package::make)?;
+        list.print_table();
+        return Ok(());
+    }
+    steps(&mut list, profile)?;
+    list.print_table();
+    println!();
+    if profile == Profile::Release { sizes() } else { tell(&exe(profile)) }
+}
+
+/// Builds the program as it is released, and tells its size with and without symbols.
+pub(crate) fn sizes() -> Result<(), String> {
+    tell(&release()?)?;
+    let given = stripped()?;
+    tell(&given)?;
+    match bytes_of(&given)? {
+        bytes if bytes > MOST_BYTES => Err(format!("{bytes} bytes, {MOST_BYTES} are the most")),
+        _ => Ok(()),
+    }
+}
+
+/// How many steps [`steps`] takes.
+pub(crate) const STEPS: usize = 3 + CHECKED.len();
+
+/// The build, the tests under Wine, and the checks.
+pub(crate) fn steps(steps: &mut Steps, profile: Profile) -> Result<(), String> {
+    build::step(steps, profile)?;
+    steps.step("Windows build against the others, under Wine", || {
+        test(&["windows"], profile, "LINERATE_WINDOWS_EXE")
+    })?;
+    steps.step("suites of linerate with the Windows build, under Wine", || {
+        test(&SHARED, profile, "LINERATE_BIN")
+    })?;
+    CHECKED.iter().try_for_each(|name| check_targets::step(steps, name))
+}
+
+/// Builds for ARM64 and looks at the result; nothing here can run it.
+fn arm64() -> Result<(), String> {
+    let mut list = Steps::new(3);
+    list.step("set-up", setup::run)?;
+    build::arm64_step(&mut list)?;
+    let program = build::arm64_exe();
+    let mut tests =
+        cargo(&["test", "--locked", "--package", "linerate-tests", "--test", "windows"]);
+    tests.args(["--", "--include-ignored", "imports"]).env("LINERATE_WINDOWS_EXE", &program);
+    list.command("imports for ARM64", &mut tests)?;
+    list.print_table();
+    println!();
+    tell(&program)
+}
+
+/// Runs suites under Wine, with the program as what a variable names.
+fn test(suites: &[&str], profile: Profile, variable: &str) -> Result<(), String> {
+    let wine = Wine::start_own()?;
+    let mut tests = cargo(&["test", "--locked", "--package", "linerate-tests"]);
+    tests.args(suites.iter().flat_map(|suite| ["--test", suite]));
+    tests.args(["--", "--include-ignored"]);
+    wine.prepare(&mut tests);
+    tests.env("LINERATE_WINE", wine.loader()).env(variable, exe(profile));
+    succeed(&mut tests)
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().map_err(|e| format!("cannot start {name}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{name}: {status}")) }
+}
+
+fn tell(path: &Path) -> Result<(), String> {
+    println!("{:>10}  {}", bytes_of(path)?, path.display());
+    Ok(())
+}
+
+/// What else is said of linerate holds for the Windows build, too. Wine knows one signal, Ctrl-C.
+const SHARED: [&str; 4] = ["arguments", "exit_codes", "hostile", "interrupts"];
+
+/// Of the program that is given to others; what it grows by is to be seen.
+const MOST_BYTES: u64 = 5_000_000;
+
+/// What users build on Windows itself, which needs its own linker and libraries.
+pub(crate) const CHECKED: [&str; 2] = ["x86_64-pc-windows-msvc", "aarch64-pc-windows-msvc"];
+
+/// The toolchain for a target, after set-up.
+fn toolchain_for(target: &str) -> Result<Toolchain, String> {
+    Toolchain::find_for(target).ok_or_else(|| format!("no toolchain for {target} after set-up"))
+}
