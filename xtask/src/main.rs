@@ -51,6 +51,8 @@ cargo xtask test [--long]
 cargo xtask bench [--runs N] [--seconds N] [--rows PART,...] [--congestion NAME,...]
                   [--link loopback|veth] [--peer IPERF3] [--own LINERATE] [--json]
     linerate against iperf3, in alternation: rate, loss, CPU, memory, evenness
+cargo xtask bench --wine [--runs N] [--seconds N] [--rows PART,...] [--own EXE] [--json]
+    linerate.exe under Wine against linerate for Linux, in alternation
 cargo xtask bench --check [--rows ID,...] [--own LINERATE] [--json]
     cases of pacing, fairness and idleness that linerate alone passes or fails
 cargo xtask bench --micro | --instructions

@@ -10,6 +10,7 @@ use crate::windows::LINKER;
 use crate::workspace::{root, succeeds, target};
 
 /// A running Wine, ended when dropped.
+#[derive(Debug)]
 pub(crate) struct Wine {
     loader: &'static str,
     prefix: PathBuf,

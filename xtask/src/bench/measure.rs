@@ -33,7 +33,9 @@ pub(super) enum Outcome {
 
 /// All figures of one side.
 pub(super) struct Column {
-    pub(super) side: Side,
+    side: Side,
+    /// Of the side.
+    pub(super) name: &'static str,
     pub(super) series: BTreeMap<Metric, Series>,
     /// What the side is held to; iperf3 with itself is the measure and has none.
     pub(super) verdicts: Vec<Verdict>,
@@ -61,7 +63,8 @@ pub(super) fn row(
     if let Some(why) = bench.lacks() {
         return vec![Measured { name, table: row.table, outcome: Outcome::Skipped(why) }];
     }
-    if row.table != Table::Tcp {
+    // Windows has one way to control congestion.
+    if row.table != Table::Tcp || plan.wine {
         let outcome = bench.measure(&name, &flags);
         return vec![Measured { name, table: row.table, outcome }];
     }
@@ -114,13 +117,22 @@ impl Bench<'_> {
     }
 
     fn measure(&self, name: &str, flags: &[String]) -> Outcome {
-        let mut sides = vec![Side::PEERS, Side::OWN];
+        let mut sides = vec![Side::PEERS];
+        if !self.plan.wine {
+            sides.push(Side::OWN);
+        }
         if self.row.crosses {
             sides.extend([Side::TO_PEER, Side::FROM_PEER]);
         }
+        let name_of = |side: Side| side.name(self.plan.wine);
         let mut columns: Vec<_> = sides
             .iter()
-            .map(|side| Column { side: *side, series: BTreeMap::new(), verdicts: Vec::new() })
+            .map(|side| Column {
+                side: *side,
+                name: name_of(*side),
+                series: BTreeMap::new(),
+                verdicts: Vec::new(),
+            })
             .collect();
         for turn in 0..self.plan.runs {
             eprintln!("{name}: turn {} of {}", turn + 1, self.plan.runs);
@@ -131,7 +143,7 @@ impl Bench<'_> {
                     Err(why) if self.row.table == Table::Captured && why.contains(NO_CAPTURE) => {
                         return Outcome::Skipped(why);
                     }
-                    Err(why) => return Outcome::Failed(format!("{}: {why}", column.side.name())),
+                    Err(why) => return Outcome::Failed(format!("{}: {why}", column.name)),
                 }
             }
         }
@@ -144,7 +156,7 @@ impl Bench<'_> {
         for _ in 1..TRIES {
             match self.one(side, flags) {
                 Err(why) if !why.contains(NO_CAPTURE) => {
-                    eprintln!("  {}: {why}; once more", side.name());
+                    eprintln!("  {}: {why}; once more", side.name(self.plan.wine));
                 }
                 done => return done,
             }
@@ -174,17 +186,17 @@ impl Bench<'_> {
 
     /// A server that nobody asks for anything.
     fn idle(&self, tool: &Tool, seconds: u32) -> Result<Figures, String> {
-        let server = start_server(&mut self.network.server(&tool.path), &[])?;
+        let server = start_server(&mut tool.command(|program| self.network.server(program)), &[])?;
         std::thread::sleep(Duration::from_secs(seconds.into()));
         Ok(Figures::from([(Metric::ServerMb, peak_of(server.id())? as f64 / 1e6)]))
     }
 
-    /// Holds each side against iperf3 with itself.
+    /// Holds each side against iperf3 with itself, under Wine against linerate for Linux.
     fn judge(&self, columns: &mut [Column]) {
-        let (measure, others) = columns.split_first_mut().expect("iperf3 is there");
+        let (measure, others) = columns.split_first_mut().expect("the first is the measure");
         for column in others {
-            let wanted: &[Wanted] =
-                if column.side == Side::OWN { self.row.wanted } else { &NEVER_SLOWER };
+            let is_of_the_row = column.side == Side::OWN || self.plan.wine;
+            let wanted = if is_of_the_row { self.row.wanted } else { &NEVER_SLOWER };
             for metric in self.row.table.metrics() {
                 let Some(own) = column.series.get(metric) else { continue };
                 let base = measure.series.get(metric).map(Series::median);
@@ -252,7 +264,7 @@ impl Column {
             })
         });
         json!({
-            "side": self.side.name(),
+            "side": self.name,
             "figures": series.collect::<serde_json::Map<_, _>>(),
             "verdicts": verdicts.collect::<Vec<_>>(),
         })

@@ -23,9 +23,10 @@ use serde_json::{Value, json};
 use measure::Measured;
 use network::Network;
 use plan::{Plan, Work};
-use rows::ROWS;
+use rows::{ROWS, Row, WINE_ROWS};
 use tool::Tool;
 
+use crate::windows;
 use crate::workspace::{cargo, target};
 
 /// Does what the options ask for.
@@ -41,11 +42,16 @@ pub(crate) fn run(options: &[String]) -> Result<(), String> {
 
 /// Measures the rows that were asked for and prints the comparison.
 fn compare(plan: &Plan) -> Result<(), String> {
-    let own = own_tool(plan)?;
-    let peer = Tool::find(&plan.peer)?;
+    let own = if plan.wine { windows_tool(plan)? } else { own_tool(plan)? };
+    let peer = match &plan.peer {
+        Some(path) => Tool::find(path)?,
+        None if plan.wine => built_tool()?,
+        None => Tool::find("iperf3".as_ref())?,
+    };
     let network = Arc::new(Network::make(plan.link)?);
+    let rows: &[Row] = if plan.wine { &WINE_ROWS } else { &ROWS };
     let mut all = Vec::new();
-    for row in ROWS.iter().filter(|row| plan.wants(row.name)) {
+    for row in rows.iter().filter(|row| plan.wants(row.name)) {
         all.extend(measure::row(row, plan, &own, &peer, &network));
     }
     if all.is_empty() {
@@ -65,20 +71,32 @@ fn compare(plan: &Plan) -> Result<(), String> {
 }
 
 fn document(plan: &Plan, own: &Tool, peer: &Tool, rows: &[Measured]) -> Value {
+    let [name, of_peer] =
+        if plan.wine { ["linerate.exe", "linerate"] } else { ["linerate", "iperf3"] };
     json!({
-        "linerate": own.version,
-        "iperf3": peer.version,
+        name: own.version,
+        of_peer: peer.version,
         "runs": plan.runs,
         "link": plan.link.to_string(),
         "rows": rows.iter().map(Measured::to_json).collect::<Vec<_>>(),
     })
 }
 
-/// The linerate that was named, or this checkout's, built as it is released.
-fn own_tool(plan: &Plan) -> Result<Tool, String> {
-    if let Some(path) = &plan.own {
-        return Tool::find(path);
+/// The Windows build that was named, or this checkout's.
+fn windows_tool(plan: &Plan) -> Result<Tool, String> {
+    match &plan.own {
+        Some(path) => Tool::find(path),
+        None => Tool::find(&windows::release()?),
     }
+}
+
+/// The linerate that was named, or this checkout's.
+fn own_tool(plan: &Plan) -> Result<Tool, String> {
+    plan.own.as_deref().map_or_else(built_tool, Tool::find)
+}
+
+/// This checkout's linerate, built as it is released.
+fn built_tool() -> Result<Tool, String> {
     let mut build =
         cargo(&["build", "--release", "--locked", "-p", "linerate", "--bin", "linerate"]);
     let status = build.status().map_err(|e| format!("cargo: {e}"))?;

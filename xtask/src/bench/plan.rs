@@ -8,8 +8,11 @@ use std::str::FromStr;
 #[derive(Debug, PartialEq)]
 pub(super) struct Plan {
     pub(super) work: Work,
-    pub(super) peer: PathBuf,
+    /// None is the system's iperf3, or for Windows this checkout's linerate.
+    pub(super) peer: Option<PathBuf>,
     pub(super) own: Option<PathBuf>,
+    /// The Windows build against linerate for this system.
+    pub(super) wine: bool,
     pub(super) runs: usize,
     /// None leaves it to each row.
     pub(super) seconds: Option<u32>,
@@ -45,8 +48,9 @@ impl Plan {
     pub(super) fn parse(options: &[String]) -> Result<Self, String> {
         let mut plan = Self {
             work: Work::Compare,
-            peer: "iperf3".into(),
+            peer: None,
             own: None,
+            wine: false,
             runs: 7,
             seconds: None,
             rows: Vec::new(),
@@ -58,7 +62,7 @@ impl Plan {
         while let Some(option) = options.next() {
             let mut value = || options.next().ok_or(format!("{option} needs a value"));
             match option.as_str() {
-                "--peer" => plan.peer = value()?.into(),
+                "--peer" => plan.peer = Some(value()?.into()),
                 "--own" => plan.own = Some(value()?.into()),
                 "--runs" => plan.runs = positive(option, value()?)?,
                 "--seconds" => plan.seconds = Some(positive(option, value()?)?),
@@ -66,6 +70,7 @@ impl Plan {
                 "--congestion" => plan.congestion = list(value()?),
                 "--link" => plan.link = value()?.parse()?,
                 "--json" => plan.json = true,
+                "--wine" => plan.wine = true,
                 "--check" => plan.work = Work::Check,
                 "--micro" => plan.work = Work::Micro,
                 "--instructions" => plan.work = Work::Instructions,
@@ -125,6 +130,7 @@ mod tests {
             parse("--runs 3 --seconds 2 --rows udp,reverse --link veth").expect("it is right");
         assert_eq!((plan.runs, plan.seconds, plan.link), (3, Some(2), LinkKind::Veth));
         assert!(plan.wants("tcp reverse") && plan.wants("udp 64") && !plan.wants("tcp"));
+        assert_eq!(parse("--wine").map(|plan| (plan.wine, plan.work)), Ok((true, Work::Compare)));
         assert_eq!(parse("").map(|plan| (plan.runs, plan.wants("tcp"))), Ok((7, true)));
         for wrong in ["--runs 0", "--runs", "--fast", "--link wifi", "--seconds x"] {
             assert!(parse(wrong).is_err(), "{wrong}");

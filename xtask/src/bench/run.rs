@@ -52,7 +52,7 @@ impl Test<'_> {
             true => Some(Capture::start(self.network, server.port)?),
             false => None,
         };
-        let mut command = self.network.client(&self.client.path);
+        let mut command = self.client.command(|program| self.network.client(program));
         command.args(["-c", self.network.server_address(), "-p", &server.port.to_string()]);
         command.args(["-J", "-t", &self.seconds.to_string()]).args(&self.flags);
         let client = Running::start(&mut command, server.port)?;
@@ -75,7 +75,7 @@ impl Test<'_> {
 
     /// A server for one test.
     fn start_server(&self) -> Result<Running, String> {
-        let mut command = self.network.server(&self.server.path);
+        let mut command = self.server.command(|program| self.network.server(program));
         start_server(&mut command, &["-1", "-J"])
     }
 }

@@ -26,13 +26,16 @@ impl Side {
     pub(super) const TO_PEER: Self = Self { client: Who::Own, server: Who::Peer };
     pub(super) const FROM_PEER: Self = Self { client: Who::Peer, server: Who::Own };
 
-    /// For tables; the client comes first.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::PEERS => "iperf3",
-            Self::OWN => "linerate",
-            Self::TO_PEER => "linerate to iperf3",
-            _ => "iperf3 to linerate",
+    /// For tables; the client comes first. Under Wine the tools are linerate for Linux and for Windows.
+    pub(super) fn name(self, is_wine: bool) -> &'static str {
+        match (self, is_wine) {
+            (Self::PEERS, false) => "iperf3",
+            (Self::OWN, false) | (Self::PEERS, true) => "linerate",
+            (Self::TO_PEER, false) => "linerate to iperf3",
+            (_, false) => "iperf3 to linerate",
+            (Self::OWN, true) => "linerate.exe",
+            (Self::TO_PEER, true) => "linerate.exe to linerate",
+            (_, true) => "linerate to linerate.exe",
         }
     }
 }

@@ -39,7 +39,7 @@ fn lines(kind: Table, rows: &[(&str, &[Column])]) -> Vec<Vec<String>> {
     for (name, columns) in rows {
         for (index, column) in columns.iter().enumerate() {
             let name = if index == 0 { (*name).to_owned() } else { String::new() };
-            let mut line = vec![name, column.side.name().to_owned()];
+            let mut line = vec![name, column.name.to_owned()];
             let cells = metrics.iter().map(|metric| {
                 column.series.get(metric).map(|all| metric.cell(kind, all)).unwrap_or_default()
             });

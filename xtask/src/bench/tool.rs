@@ -3,10 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::wine::Wine;
+
 /// One of the two tools.
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) path: PathBuf,
+    /// For a program of Windows.
+    wine: Option<Wine>,
     /// The first line that it says of itself.
     pub(super) version: String,
     help: String,
@@ -15,13 +19,30 @@ pub(super) struct Tool {
 impl Tool {
     /// Asks the program what it is.
     pub(super) fn find(path: &Path) -> Result<Self, String> {
-        let ask = |option| {
-            let output = Command::new(path).arg(option).output();
-            let output = output.map_err(|e| format!("{}: {e}", path.display()))?;
-            Ok::<_, String>(String::from_utf8_lossy(&output.stdout).into_owned())
-        };
-        let version = ask("--version")?.lines().next().unwrap_or_default().trim().to_owned();
-        Ok(Self { path: path.to_owned(), version, help: ask("--help")? })
+        let is_foreign = !cfg!(windows) && path.extension().is_some_and(|all| all == "exe");
+        let wine = if is_foreign { Some(Wine::start_own()?) } else { None };
+        let under = if is_foreign { ", under Wine" } else { "" };
+        let mut tool =
+            Self { path: path.to_owned(), wine, version: String::new(), help: String::new() };
+        let version = tool.ask("--version")?;
+        tool.version = format!("{}{under}", version.lines().next().unwrap_or_default().trim());
+        tool.help = tool.ask("--help")?;
+        Ok(tool)
+    }
+
+    /// A command that runs it, of one that runs any program.
+    pub(super) fn command(&self, start: impl FnOnce(&Path) -> Command) -> Command {
+        let Some(wine) = &self.wine else { return start(&self.path) };
+        let mut command = start(Path::new(wine.loader()));
+        command.arg(&self.path);
+        wine.prepare(&mut command);
+        command
+    }
+
+    fn ask(&self, option: &str) -> Result<String, String> {
+        let output = self.command(|program| Command::new(program)).arg(option).output();
+        let output = output.map_err(|e| format!("{}: {e}", self.path.display()))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// Whether its help names the option.
@@ -55,7 +76,7 @@ mod tests {
     #[test]
     fn an_option_is_known_by_its_whole_name() {
         let help = "  -Z, --zerocopy  use a 'zero copy' method\n  --gsro  both".to_owned();
-        let tool = Tool { path: PathBuf::new(), version: String::new(), help };
+        let tool = Tool { path: PathBuf::new(), wine: None, version: String::new(), help };
         assert!(tool.knows("--gsro") && tool.knows("-Z") && tool.knows("--zerocopy"));
         assert!(!tool.knows("--gs") && !tool.knows("--skip-rx-copy"));
     }
