@@ -44,9 +44,7 @@ const NEEDED: [(&str, IsPresent); 8] = [
 
 /// What is built for beside this machine.
 fn targets() -> impl Iterator<Item = &'static str> {
-    boards::targets()
-        .chain([no_std::TARGET, firmware::TARGET, windows::TARGET])
-        .chain(windows::CHECKED)
+    boards::targets().chain([no_std::TARGET, firmware::TARGET, windows::TARGET, windows::CHECKED])
 }
 
 fn missing_packages() -> Vec<&'static str> {

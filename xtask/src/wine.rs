@@ -33,6 +33,8 @@ impl Wine {
         let loader = Self::find().ok_or("no Wine after set-up")?;
         fs::create_dir_all(prefix).map_err(|e| format!("{}: {e}", prefix.display()))?;
         let wine = Self { loader, prefix: prefix.to_owned() };
+        // What a run that was killed has left.
+        wine.end();
         // The server would end with each program and start again with the next.
         wine.server(&["--persistent"])?;
         wine.boot()?;
@@ -71,6 +73,12 @@ impl Wine {
         self.run_silently(&mut command)
     }
 
+    /// Whatever still runs in this world ends with its server.
+    fn end(&self) {
+        let _ = self.server(&["--kill"]);
+        let _ = self.server(&["--wait"]);
+    }
+
     fn server(&self, args: &[&str]) -> Result<(), String> {
         let mut command = Command::new("wineserver");
         self.run_silently(command.args(args))
@@ -94,9 +102,7 @@ impl Wine {
 
 impl Drop for Wine {
     fn drop(&mut self) {
-        // Whatever still runs in this world ends with its server.
-        let _ = self.server(&["--kill"]);
-        let _ = self.server(&["--wait"]);
+        self.end();
     }
 }
 

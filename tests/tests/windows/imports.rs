@@ -6,20 +6,32 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use linerate_tests::tool::windows_build;
-use object::LittleEndian;
 use object::read::pe::PeFile64;
+use object::{Architecture, LittleEndian, Object};
 
 /// Whatever is new here is in everybody's Windows.
-const SYSTEM: [&str; 6] = [
+const SYSTEM: [&str; 5] = [
     // Synchronisation of threads, by the name that Windows gives to a part of its kernel library.
     "api-ms-win-core-synch-l1-2-0.dll",
     // Random numbers of Rust's library.
     "bcryptprimitives.dll",
     "kernel32.dll",
-    // The C library that mingw builds upon.
-    "msvcrt.dll",
     "ntdll.dll",
     "ws2_32.dll",
+];
+
+/// The C library that Debian's mingw builds upon.
+const C_LIBRARY: [&str; 1] = ["msvcrt.dll"];
+
+/// The parts of the C library of Windows 10 that Zig's mingw builds upon.
+const C_LIBRARY_ON_ARM: [&str; 7] = [
+    "api-ms-win-crt-environment-l1-1-0.dll",
+    "api-ms-win-crt-heap-l1-1-0.dll",
+    "api-ms-win-crt-locale-l1-1-0.dll",
+    "api-ms-win-crt-math-l1-1-0.dll",
+    "api-ms-win-crt-runtime-l1-1-0.dll",
+    "api-ms-win-crt-stdio-l1-1-0.dll",
+    "api-ms-win-crt-string-l1-1-0.dll",
 ];
 
 /// What Rust's library has and the program does not call stays in a debug build.
@@ -30,9 +42,15 @@ const DEBUG_ONLY: [&str; 1] = ["userenv.dll"];
 fn imports_are_libraries_of_every_windows() {
     let program = fs::read(windows_build()).expect("it was built");
     let file = PeFile64::parse(&*program).expect("a program for 64-bit Windows");
+    let of_c: &[&str] = match file.architecture() {
+        Architecture::X86_64 => &C_LIBRARY,
+        Architecture::Aarch64 => &C_LIBRARY_ON_ARM,
+        other => panic!("a program for {other:?}"),
+    };
+    let known = SYSTEM.iter().chain(of_c).map(|name| (*name).to_owned()).collect();
     let mut found = imports(&file).expect("imports can be read");
     found.retain(|name| !DEBUG_ONLY.contains(&name.as_str()));
-    assert_eq!(found, SYSTEM.map(str::to_owned).into());
+    assert_eq!(found, known);
 }
 
 /// Imports that are looked up late need their library all the same.

@@ -34,7 +34,7 @@ pub(crate) fn release() -> Result<PathBuf, String> {
 }
 
 /// The released program without what only debuggers read, made of the last release build.
-pub(crate) fn stripped() -> Result<PathBuf, String> {
+pub(super) fn stripped() -> Result<PathBuf, String> {
     let to = package_folder()?.join("linerate.exe");
     let mut command = Command::new(STRIP);
     succeed(command.arg("-o").arg(&to).arg(exe(Profile::Release)))?;
@@ -110,7 +110,7 @@ fn make_executable(_path: &Path) -> std::io::Result<()> {
 }
 
 /// Where the program is once it is built.
-pub(crate) fn exe(profile: Profile) -> PathBuf {
+pub(super) fn exe(profile: Profile) -> PathBuf {
     let built = match profile {
         Profile::Debug => "debug",
         Profile::Release => "release",
@@ -118,14 +118,15 @@ pub(crate) fn exe(profile: Profile) -> PathBuf {
     folder().join(TARGET).join(built).join("linerate.exe")
 }
 
-fn folder() -> PathBuf {
+/// Where all builds for other systems go.
+pub(crate) fn folder() -> PathBuf {
     target().join("windows")
 }
 
 /// 64-bit Windows with mingw's C library.
 pub(crate) const TARGET: &str = "x86_64-pc-windows-gnu";
 /// The same on ARM, with LLVM's tools.
-pub(crate) const ARM64: &str = "aarch64-pc-windows-gnullvm";
+const ARM64: &str = "aarch64-pc-windows-gnullvm";
 /// Mingw's compiler, which links, and what comes with it.
 pub(crate) const LINKER: &str = "x86_64-w64-mingw32-gcc";
 const STRIP: &str = "x86_64-w64-mingw32-strip";
