@@ -7,6 +7,7 @@ use std::process::Command;
 
 use super::{succeed, toolchain_for};
 use crate::no_std::Toolchain;
+use crate::size::bytes_of;
 use crate::steps::Steps;
 use crate::workspace::{cargo, succeeds, target};
 
@@ -38,7 +39,10 @@ pub(super) fn stripped() -> Result<PathBuf, String> {
     let to = package_folder()?.join("linerate.exe");
     let mut command = Command::new(STRIP);
     succeed(command.arg("-o").arg(&to).arg(exe(Profile::Release)))?;
-    Ok(to)
+    match bytes_of(&to)? {
+        bytes if bytes > MOST_BYTES => Err(format!("{bytes} bytes, {MOST_BYTES} are the most")),
+        _ => Ok(to),
+    }
 }
 
 /// Where what is given to others is made.
@@ -130,6 +134,8 @@ const ARM64: &str = "aarch64-pc-windows-gnullvm";
 /// Mingw's compiler, which links, and what comes with it.
 pub(crate) const LINKER: &str = "x86_64-w64-mingw32-gcc";
 const STRIP: &str = "x86_64-w64-mingw32-strip";
+/// Of the program that is given to others: what it grows by is to be seen.
+const MOST_BYTES: u64 = 5_000_000;
 /// What Zig decides by itself.
 const UNKNOWN_TO_ZIG: &str = "-nolibc|--unwindlib=none|-lmsvcrt|-lmingw32|-lmingwex|-lgcc_eh";
 /// As a program of its own, and as Python's package.
