@@ -36,6 +36,19 @@ pub(crate) fn destination(control: &[u8]) -> Option<SocketAddr> {
     })
 }
 
+/// Bytes of each datagram but the last of a message that the system joined, from the control messages that
+/// came with it.
+pub(crate) fn segment_bytes(control: &[u8]) -> Option<usize> {
+    ControlMessages(control).find_map(|message| match (message.level, message.kind) {
+        (IPPROTO_UDP, UDP_COALESCED_INFO) => {
+            usize::try_from(u32::from_ne_bytes(array(message.data, 0)?))
+                .ok()
+                .filter(|&bytes| bytes > 0)
+        }
+        _ => None,
+    })
+}
+
 /// One control message.
 struct ControlMessage<'a> {
     level: i32,
@@ -72,9 +85,12 @@ const HEADER: usize = (WORD + 8).next_multiple_of(WORD);
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 23;
 const IPPROTO_IP: i32 = 0;
+const IPPROTO_UDP: i32 = 17;
 const IPPROTO_IPV6: i32 = 41;
 const IP_PKTINFO: i32 = 19;
 const IPV6_PKTINFO: i32 = 19;
+/// Since Windows 10 2004.
+const UDP_COALESCED_INFO: i32 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -120,6 +136,16 @@ mod tests {
         let address: Ipv6Addr = "2001:db8::1".parse().unwrap();
         let v6 = message(IPPROTO_IPV6, IPV6_PKTINFO, &packet_info(&address.octets(), 4));
         assert_eq!(destination(&v6), Some((address, 0).into()));
+    }
+
+    #[test]
+    fn the_length_of_joined_datagrams_is_found_beside_the_destination() {
+        let to = message(IPPROTO_IP, IP_PKTINFO, &packet_info(&[192, 0, 2, 7], 4));
+        let joined = |bytes: u32| message(IPPROTO_UDP, UDP_COALESCED_INFO, &bytes.to_ne_bytes());
+        assert_eq!(segment_bytes(&[&to[..], &joined(1400)].concat()), Some(1400));
+        assert_eq!(segment_bytes(&to), None);
+        assert_eq!(segment_bytes(&joined(0)), None, "none are joined");
+        assert_eq!(segment_bytes(&message(IPPROTO_UDP, UDP_COALESCED_INFO, &[1, 2])), None);
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
                 context.publish_if_due(now, || flow.sample());
                 match rests.after(now, incoming.held_bytes()) {
                     _ if may_hold_more => {}
-                    Some(rest) => std::thread::sleep(rest),
+                    Some(rest) => context.channel.rest(rest),
                     None => {
                         // The next wait may be long.
                         context.publish(flow.sample());

@@ -15,6 +15,8 @@ use super::{Joined, SEND_FLAGS};
 
 pub(crate) const SKIPS_RX_COPY: bool = true;
 pub(crate) const MOST_MESSAGES: usize = 16;
+/// iperf3 reads and sends unless it is told otherwise, and so does this.
+pub(crate) const PREFERS_SEND_FILE: bool = false;
 
 /// In memory, or in a temporary directory where a kernel before 3.17 has no such files.
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
@@ -44,6 +46,10 @@ pub(crate) fn send_file(
     check_len(unsafe {
         libc::sendfile(socket.as_raw_fd(), file.as_raw_fd(), &raw mut offset, most)
     })
+}
+
+pub(crate) fn is_of_the_file(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EIO)
 }
 
 /// The flag throws away what is read of a byte stream.

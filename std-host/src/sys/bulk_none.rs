@@ -10,6 +10,7 @@ use super::{Joined, SEND_FLAGS, unsupported};
 
 pub(crate) const SKIPS_RX_COPY: bool = false;
 pub(crate) const MOST_MESSAGES: usize = 1;
+pub(crate) const PREFERS_SEND_FILE: bool = false;
 
 pub(crate) fn file_of(_bytes: &[u8]) -> io::Result<File> {
     Err(unsupported())
@@ -22,6 +23,10 @@ pub(crate) fn send_file(
     _most: usize,
 ) -> io::Result<usize> {
     Err(unsupported())
+}
+
+pub(crate) fn is_of_the_file(_error: &io::Error) -> bool {
+    false
 }
 
 pub(crate) fn discard(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<usize> {

@@ -10,9 +10,10 @@
 //! | `SEND_FLAGS` | flags of every send, so that a closed peer is an error and not a signal |
 //! | `BUFFER_LIMITS` | the settings that cap send and receive buffers, for messages |
 //! | `Wake` | `new`, `wake` from any thread; ends the current or the next `wait` with it, once |
-//! | `Channel` | one stream's connected, non-blocking socket as its thread moves data through it, with all that is under way; its methods are the next thirteen. What has to wait is an error of kind `WouldBlock`. What is under way when it is dropped is given up |
+//! | `Channel` | one stream's connected, non-blocking socket as its thread moves data through it, with all that is under way; its methods are the next fourteen. What has to wait is an error of kind `WouldBlock`. What is under way when it is dropped is given up |
 //! | `new`, `socket` | nothing is under way; the socket, for all that is no data |
 //! | `wait` | blocks until the channel is ready for the interest or has failed, the wake was used, or the time is over, as exactly as the system can; may return early. The caller tries again and looks at its own state |
+//! | `rest` | blocks for the time, as exactly as the system can, whatever happens |
 //! | `send_blocks` | sends at most so many bytes of at most so many repetitions (`MOST_BLOCKS` at most) of a block, from a place in the first, and returns how many the system took |
 //! | `send` | sends bytes, and returns how many the system took |
 //! | `send_file` | sends at most so many bytes of a file over TCP without copying them; 0 at its end |
@@ -59,6 +60,8 @@
 //! | `request_destination` | before `recv_with_destination`: asks for local addresses |
 //! | `recv_with_destination` | one datagram with the local address it was sent to; its port is 0 |
 //! | `file_of` | a file without a name that holds the bytes, for `send_file` |
+//! | `PREFERS_SEND_FILE` | files go by `send_file` even where nobody asks for no copies |
+//! | `is_of_the_file` | whether an error of `send_file` is one of the file and not of the socket |
 //! | `SKIPS_RX_COPY` | whether `discard` works, and `recv_messages` tells the length of what does not fit |
 //! | `set_least_readable` | a TCP socket is ready to read when it has so many bytes, or has ended or failed |
 //! | `request_refusals` | lets sending fail where a queue of this host is full, instead of dropping in silence |
@@ -104,14 +107,21 @@ mod bulk;
 #[cfg(any(target_os = "macos", target_os = "freebsd"))]
 #[path = "bulk_bsd.rs"]
 mod bulk;
-#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "freebsd")))]
+#[cfg(windows)]
+#[path = "bulk_windows.rs"]
+mod bulk;
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "freebsd", windows)))]
 #[path = "bulk_none.rs"]
 mod bulk;
 
+#[cfg(windows)]
+#[path = "channel_windows.rs"]
+mod channel;
+#[cfg(not(windows))]
 mod channel;
 
 /// What systems with a part of it lack, and compiled in Linux's tests, so that it cannot rot.
-#[cfg(any(all(test, target_os = "linux"), target_os = "macos", target_os = "freebsd"))]
+#[cfg(any(all(test, target_os = "linux"), target_os = "macos", target_os = "freebsd", windows))]
 #[allow(dead_code, reason = "each system uses a part of it")]
 mod bulk_none;
 
@@ -133,8 +143,9 @@ mod look_none;
 mod fallback;
 
 pub(crate) use bulk::{
-    MOST_MESSAGES, SKIPS_RX_COPY, file_of, forget_errors, pin_thread, request_arrivals,
-    request_joined, request_refusals, set_least_readable, set_segment_size,
+    MOST_MESSAGES, PREFERS_SEND_FILE, SKIPS_RX_COPY, file_of, forget_errors, is_of_the_file,
+    pin_thread, request_arrivals, request_joined, request_refusals, set_least_readable,
+    set_segment_size,
 };
 pub(crate) use channel::Channel;
 pub(crate) use look::{ThreadTimes, socket_drops, tcp_view};

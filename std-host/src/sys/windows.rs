@@ -8,7 +8,7 @@ use std::time::Duration;
 use linerate_windows as native;
 use socket2::{Socket, TcpKeepalive};
 
-use super::{Arrived, Interest, KeepAlive, unsupported};
+use super::{Arrived, KeepAlive, unsupported};
 
 pub(crate) use super::fallback::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, bind_sctp_also, bind_to_device, congestion, exit_code,
@@ -20,27 +20,9 @@ pub(crate) use super::fallback::{
 };
 pub(crate) use native::{Wake, cpu_times};
 
-pub(crate) fn wait(
-    socket: &Socket,
-    interest: Interest,
-    wake: &Wake,
-    timeout: Option<Duration>,
-) -> io::Result<()> {
-    let interest = match interest {
-        Interest::Read => native::Interest::Read,
-        Interest::Write => native::Interest::Write,
-        Interest::Nothing => native::Interest::Nothing,
-    };
-    native::wait(socket.as_socket(), interest, wake, timeout)
-}
-
 /// Handles are small numbers, though the type has 64 bits.
 pub(crate) fn socket_number(socket: &Socket) -> i32 {
     i32::try_from(socket.as_raw_socket()).unwrap_or(i32::MAX)
-}
-
-pub(crate) fn unread_bytes(socket: &Socket) -> Option<u64> {
-    native::unread_bytes(socket.as_socket())
 }
 
 pub(crate) fn mss(socket: &Socket) -> Option<u32> {
