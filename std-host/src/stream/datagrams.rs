@@ -40,7 +40,7 @@ impl Outgoing {
     ///
     /// # Errors
     /// Why there are no rows.
-    pub(super) fn new(socket: &Socket, datagram: &[u8]) -> (Self, io::Result<()>) {
+    pub(super) fn new(channel: &Channel, datagram: &[u8]) -> (Self, io::Result<()>) {
         let most = (MAX_UDP_BLOCK as usize / datagram.len()).clamp(1, MOST_DATAGRAMS);
         let mut outgoing = Self {
             buffer: datagram.repeat(most),
@@ -53,7 +53,7 @@ impl Outgoing {
             is_reduced: false,
         };
         let segment = u16::try_from(datagram.len()).ok().filter(|_| most > 1);
-        let is_cut = segment.map_or(Ok(()), |bytes| sys::set_segment_size(socket, Some(bytes)));
+        let is_cut = segment.map_or(Ok(()), |bytes| channel.set_segment_size(Some(bytes)));
         if segment.is_some() && is_cut.is_ok() {
             outgoing.usual_row = most.min(MOST_SEGMENTS);
             outgoing.row = outgoing.usual_row;
@@ -83,7 +83,7 @@ impl Outgoing {
     ) -> io::Result<u64> {
         if self.singly_until.is_some_and(|until| now >= until) {
             self.singly_until = None;
-            self.set_row(channel.socket(), self.usual_row)?;
+            self.set_row(channel, self.usual_row)?;
         }
         let count = count.min(self.most());
         let len = count as usize * self.datagram_bytes;
@@ -109,23 +109,23 @@ impl Outgoing {
             Err(error) if self.row > 1 && is_refusal(&error) => {
                 (self.longest, self.most_sent, self.is_reduced) = (0, 0, true);
                 self.usual_row = if self.row > SAFE_SEGMENTS { SAFE_SEGMENTS } else { 1 };
-                self.set_row(channel.socket(), self.usual_row)?;
+                self.set_row(channel, self.usual_row)?;
                 Ok(0)
             }
             Err(error) if self.usual_row > 1 && is_out_of_buffers(&error) => {
                 self.singly_until = Some(now + SINGLY);
-                self.set_row(channel.socket(), 1)?;
+                self.set_row(channel, 1)?;
                 Err(error)
             }
             Err(error) => Err(error),
         }
     }
 
-    fn set_row(&mut self, socket: &Socket, row: usize) -> io::Result<()> {
+    fn set_row(&mut self, channel: &Channel, row: usize) -> io::Result<()> {
         if (row > 1) != (self.row > 1) {
             // Rows are of datagrams that are shorter than a row.
             let bytes = u16::try_from(self.datagram_bytes).ok().filter(|_| row > 1);
-            sys::set_segment_size(socket, bytes)?;
+            channel.set_segment_size(bytes)?;
         }
         self.row = row;
         Ok(())

@@ -17,7 +17,7 @@ use super::sink::Sink;
 use super::source::{Reader, Source};
 use super::tcp;
 use crate::report::Warning;
-use crate::sys;
+use crate::sys::{self, Channel};
 
 /// What a test asks of its streams at this end.
 #[derive(Debug, Clone, Default)]
@@ -128,12 +128,13 @@ impl Workshop {
     ///
     /// # Errors
     /// When its file cannot be opened.
-    pub(super) fn work(&mut self, socket: &Socket, plan: &StreamPlan) -> io::Result<Work> {
+    pub(super) fn work(&mut self, channel: &Channel, plan: &StreamPlan) -> io::Result<Work> {
         let file = self.handling.file.as_ref().filter(|file| file.role() == plan.role);
         let file = file.map(DataFile::open).transpose()?;
         Ok(match (plan.protocol, plan.role) {
-            (Protocol::Udp, Role::Sender) => Work::SendDatagrams(self.outgoing(socket, plan)),
+            (Protocol::Udp, Role::Sender) => Work::SendDatagrams(self.outgoing(channel, plan)),
             (Protocol::Udp, Role::Receiver) => {
+                let socket = channel.socket();
                 Work::ReceiveDatagrams(self.incoming(socket, plan).timed(socket))
             }
             (_, Role::Sender) => {
@@ -176,10 +177,10 @@ impl Workshop {
         })
     }
 
-    fn outgoing(&mut self, socket: &Socket, plan: &StreamPlan) -> Outgoing {
+    fn outgoing(&mut self, channel: &Channel, plan: &StreamPlan) -> Outgoing {
         // Without it, what a queue here drops counts as lost on the path.
-        let _ = sys::request_refusals(socket);
-        let (outgoing, is_cut) = Outgoing::new(socket, &self.payload[..plan.block_bytes as usize]);
+        let _ = sys::request_refusals(channel.socket());
+        let (outgoing, is_cut) = Outgoing::new(channel, &self.payload[..plan.block_bytes as usize]);
         if let Err(error) = is_cut
             && self.handling.offload.gso
         {

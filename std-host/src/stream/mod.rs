@@ -105,8 +105,11 @@ impl Streams {
         let mut workshop = Workshop::new(handling, &plans)?;
         let mut streams = Self { streams: Vec::with_capacity(plans.len()), warnings: Vec::new() };
         for (socket, plan) in sockets.into_iter().zip(plans) {
-            let work = workshop.work(socket.socket(), &plan)?;
-            streams.streams.push(Stream::start(&socket, plan, clock, cpu, work, news.clone())?);
+            let channel = Channel::new(socket.socket().clone())?;
+            let work = workshop.work(&channel, &plan)?;
+            let news = news.clone();
+            let stream = Stream::start(&socket, channel, plan, clock, cpu, work, news)?;
+            streams.streams.push(stream);
         }
         streams.warnings = workshop.into_warnings();
         Ok(streams)
@@ -186,6 +189,7 @@ impl Drop for Streams {
 impl Stream {
     fn start(
         socket: &DataSocket,
+        channel: Channel,
         plan: StreamPlan,
         clock: Clock,
         cpu: Option<u16>,
@@ -194,14 +198,7 @@ impl Stream {
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new()?);
         let (stopped_sender, stopped) = oneshot::channel();
-        let context = Context::new(
-            &plan,
-            Channel::new(socket.socket().clone())?,
-            clock,
-            shared.clone(),
-            news,
-            stopped_sender,
-        );
+        let context = Context::new(&plan, channel, clock, shared.clone(), news, stopped_sender);
         let (at_work, working) = oneshot::channel();
         let work = move || {
             let _at_work: oneshot::Sender<()> = at_work;
