@@ -12,7 +12,6 @@ use super::{Arrived, Interest, Route, unsupported};
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
 pub(crate) const SORTS_UDP_PORT: bool = true;
-pub(crate) const ROUTES_HAVE_CLASS: bool = false;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("kern.ipc.maxsockbuf", "kern.ipc.maxsockbuf");
 
 pub(crate) fn return_large_blocks() {}
@@ -143,6 +142,10 @@ pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
 /// The system chooses the address that it comes from: here every stream has a socket of its own.
 pub(crate) fn send_along(socket: &Socket, route: &Route, bytes: &[u8]) -> io::Result<()> {
     socket.send_to_with_flags(bytes, &route.to.into(), SEND_FLAGS).map(drop)
+}
+
+pub(crate) fn request_class(_socket: &Socket, _route: &Route) -> io::Result<()> {
+    Err(unsupported())
 }
 
 pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {

@@ -14,7 +14,6 @@ use super::{Arrived, Forked, Interest, KeepAlive, Route, unsupported};
 
 pub(crate) const SEND_FLAGS: i32 = 0;
 pub(crate) const SORTS_UDP_PORT: bool = false;
-pub(crate) const ROUTES_HAVE_CLASS: bool = false;
 pub(crate) const BUFFER_LIMITS: (&str, &str) =
     ("the system's largest send buffer", "the system's largest receive buffer");
 
@@ -212,6 +211,10 @@ pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
 /// The system chooses the address that it comes from.
 pub(crate) fn send_along(socket: &Socket, route: &Route, bytes: &[u8]) -> io::Result<()> {
     socket.send_to(bytes, &route.to.into()).map(drop)
+}
+
+pub(crate) fn request_class(_socket: &Socket, _route: &Route) -> io::Result<()> {
+    Err(unsupported())
 }
 
 pub(crate) fn request_destination(_socket: &Socket, _ipv6: bool) -> io::Result<()> {

@@ -25,7 +25,6 @@ pub(crate) use super::unix::{
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
 pub(crate) const SORTS_UDP_PORT: bool = true;
-pub(crate) const ROUTES_HAVE_CLASS: bool = true;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("net.core.wmem_max", "net.core.rmem_max");
 
 /// An eventfd.
@@ -284,6 +283,11 @@ const SCTP_SOCKOPT_BINDX_ADD: c_int = 100;
 /// datagrams over all sockets of an address, connected or not.
 pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
     socket.set_reuse_address(true)
+}
+
+/// It goes with each datagram.
+pub(crate) fn request_class(_socket: &Socket, _route: &Route) -> io::Result<()> {
+    Ok(())
 }
 
 pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {

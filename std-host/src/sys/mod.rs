@@ -62,7 +62,7 @@
 //! | `request_destination` | before `recv_with_destination`: asks for local addresses |
 //! | `recv_with_destination` | one datagram with the local address it was sent to; its port is 0 |
 //! | `send_along` | sends one datagram along a route, at once or not at all |
-//! | `ROUTES_HAVE_CLASS` | whether the class of a `Route` is heeded, or does nothing |
+//! | `request_class` | before a route of an unconnected socket is used: has its class heeded |
 //! | `file_of` | a file without a name that holds the bytes, for `send_file` |
 //! | `SKIPS_RX_COPY` | whether `discard` works, and `recv_messages` tells the length of what does not fit |
 //! | `set_least_readable` | a TCP socket is ready to read when it has so many bytes, or has ended or failed |
@@ -143,10 +143,10 @@ pub(crate) use bulk::{
 pub(crate) use channel::Channel;
 pub(crate) use look::{ThreadTimes, socket_drops, tcp_view};
 pub(crate) use os::{
-    BUFFER_LIMITS, Hidden, ROUTES_HAVE_CLASS, SEND_FLAGS, SORTS_UDP_PORT, Wake, bind_sctp_also,
-    bind_to_device, congestion, cpu_times, exit_code, force_receive_buffer, fork,
-    ignore_file_size_signal, is_multipath, is_running, leave_terminal, mss, multipath_socket,
-    path_mtu, prepare_thread, raise_descriptor_limit, recv_with_destination, request_destination,
+    BUFFER_LIMITS, Hidden, SEND_FLAGS, SORTS_UDP_PORT, Wake, bind_sctp_also, bind_to_device,
+    congestion, cpu_times, exit_code, force_receive_buffer, fork, ignore_file_size_signal,
+    is_multipath, is_running, leave_terminal, mss, multipath_socket, path_mtu, prepare_thread,
+    raise_descriptor_limit, recv_with_destination, request_class, request_destination,
     return_large_blocks, reuse_ended, sctp_socket, send_along, set_congestion, set_dont_fragment,
     set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss, set_sctp_max_segment,
     set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout, share_port,
