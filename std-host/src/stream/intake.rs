@@ -29,6 +29,8 @@ pub(super) struct Mail {
     seat: Arc<Seat>,
     letters: Vec<Letter>,
     held: u64,
+    /// In which the socket is emptied at the end.
+    round: Option<u64>,
 }
 
 impl Intake {
@@ -72,14 +74,28 @@ impl Intake {
         }
     }
 
-    /// Has all that has arrived lie ready, and returns how many bytes that is at most.
-    pub(super) fn gather(&mut self, socket: &Socket, timeout: Duration) -> u64 {
+    /// Has all that has arrived by now lie ready.
+    pub(super) fn gather(&mut self) {
+        if let Self::Mailbox(mail) = self {
+            mail.round = Some(mail.seat.gather());
+        }
+    }
+
+    /// Waits a moment for that; returns whether it is so. Until then what comes has to be taken.
+    pub(super) fn has_gathered(&self) -> bool {
+        match self {
+            Self::Socket(_) => true,
+            Self::Mailbox(mail) => {
+                mail.round.is_none_or(|round| mail.seat.has_gathered(round, MOMENT))
+            }
+        }
+    }
+
+    /// As many bytes lie ready at most.
+    pub(super) fn ready_bytes(&self, socket: &Socket) -> u64 {
         match self {
             Self::Socket(_) => socket.recv_buffer_size().unwrap_or(0) as u64,
-            Self::Mailbox(mail) => {
-                mail.seat.gather(timeout);
-                mail.seat.mailbox().bytes()
-            }
+            Self::Mailbox(mail) => mail.seat.mailbox().bytes(),
         }
     }
 
@@ -94,7 +110,7 @@ impl Intake {
 
 impl Mail {
     pub(super) fn new(seat: Arc<Seat>) -> Self {
-        Self { seat, letters: Vec::new(), held: 0 }
+        Self { seat, letters: Vec::new(), held: 0, round: None }
     }
 
     fn receive(&mut self, clock: Clock, mut take: impl FnMut(&Message<'_>)) -> io::Result<()> {
@@ -122,3 +138,5 @@ impl Mail {
 
 /// The part of a buffer that may fill while nobody looks is one in so many.
 const SPARED: u64 = 16;
+/// In which no mailbox fills.
+const MOMENT: Duration = Duration::from_millis(1);

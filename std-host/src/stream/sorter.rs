@@ -207,11 +207,16 @@ impl Seat {
         }
     }
 
-    /// Waits until all that has arrived is in the mailbox, but not for longer than that.
-    pub(super) fn gather(&self, timeout: Duration) {
-        let number = self.sorter.rounds.ask();
+    /// Has all that has arrived by now go to the mailbox; returns the number of the round.
+    pub(super) fn gather(&self) -> u64 {
+        let round = self.sorter.rounds.ask();
         self.sorter.wake.wake();
-        self.sorter.rounds.wait(number, timeout);
+        round
+    }
+
+    /// Waits for the end of a round, but not for longer than that; returns whether it has ended.
+    pub(super) fn has_gathered(&self, round: u64, timeout: Duration) -> bool {
+        self.sorter.rounds.wait(round, timeout)
     }
 
     /// Datagrams that this host dropped: what the socket did is known where it dropped none, and where
@@ -272,10 +277,10 @@ impl Rounds {
         }
     }
 
-    fn wait(&self, number: u64, timeout: Duration) {
+    fn wait(&self, number: u64, timeout: Duration) -> bool {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever waited too long has what is there.
-        let _ = self.is_done.wait_timeout_while(done, timeout, |done| *done < number);
+        let waited = self.is_done.wait_timeout_while(done, timeout, |done| *done < number);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 >= number
     }
 }
 

@@ -170,9 +170,14 @@ fn receive_batch(
 /// as its buffer can have held, for a sender that does not stop.
 fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Intake) {
     let deadline = context.clock.now() + DRAIN_TIMEOUT;
-    let held = incoming.gather(context.channel.socket(), DRAIN_TIMEOUT);
-    let end = flow.tally().bytes + held;
-    while !context.is_closed() && flow.tally().bytes < end && context.clock.now() < deadline {
+    let may_go_on = || !context.is_closed() && context.clock.now() < deadline;
+    incoming.gather();
+    while may_go_on() && !incoming.has_gathered() {
+        // Nothing is there, or it fails again below.
+        let _ = receive_batch(context, flow, incoming);
+    }
+    let end = flow.tally().bytes + incoming.ready_bytes(context.channel.socket());
+    while may_go_on() && flow.tally().bytes < end {
         match receive_batch(context, flow, incoming) {
             Ok(_) => {}
             Err(error) if remedy(Protocol::Udp, &error) == Remedy::Again => {}

@@ -415,7 +415,7 @@ fn hear_all(to: &DataSocket) -> Vec<Vec<u8>> {
     match to.line().seat() {
         Some(seat) => {
             let mut letters = Vec::new();
-            seat.gather(Duration::from_secs(20));
+            assert!(seat.has_gathered(seat.gather(), Duration::from_secs(20)));
             seat.mailbox().take(&mut letters);
             heard.extend(letters.iter().map(|letter| letter.bytes().to_vec()));
         }
