@@ -161,6 +161,12 @@ impl Sorter {
         Ok(Seat { sorter, peer, route, mailbox, is_patient, number, is_first, socket_drops })
     }
 
+    /// Whether no stream is there.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.seats().by_peer.is_empty()
+    }
+
     /// Whether the thread that reads has nothing more to do.
     fn is_over(&self) -> bool {
         if self.is_open.load(Ordering::Acquire) {
@@ -411,3 +417,7 @@ fn each_datagram(message: &Message<'_>, mut take: impl FnMut(&[u8], usize)) {
 
 /// How long the port is left alone after an error that may stay.
 const PAUSE: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+#[path = "sorter_tests.rs"]
+mod tests;

@@ -2,10 +2,13 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket as StdUdpSocket};
 
-use linerate_core::test::{Protocol, TestSettings};
+use linerate_core::flow::StreamPlan;
+use linerate_core::test::{Protocol, Role, StreamId, TestSettings};
+use linerate_core::units::BitsPerSec;
 
-use super::super::{Ear, Heard, LocalPoint, Met, open_datagrams};
+use super::super::{Ear, Handling, Heard, LocalPoint, Met, Streams, open_datagrams};
 use super::*;
+use crate::clock::Clock;
 
 /// Each test with sockets of either kind.
 macro_rules! with_either {
@@ -47,6 +50,10 @@ with_either! {
     the_reply_comes_from_the_address_that_was_called;
     #[tokio::test]
     a_closed_door_leaves_its_streams_and_its_port;
+    #[tokio::test]
+    tests_of_one_address_stream_both_ways_at_once;
+    #[tokio::test]
+    what_comes_before_a_stream_starts_counts;
 }
 
 async fn many_clients_at_once_each_get_their_own_streams(sockets: Sockets) {
@@ -330,6 +337,92 @@ async fn a_closed_door_leaves_its_streams_and_its_port(sockets: Sockets) {
     let again = soon(dial(&again, host, host, 1)).await;
     check_carries(&again[0].0, &again[0].1);
     streams.iter().flatten().for_each(|(near, far)| check_carries(near, far));
+}
+
+async fn tests_of_one_address_stream_both_ways_at_once(sockets: Sockets) {
+    let door = open(sockets);
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let mut tests = Vec::new();
+    for number in [1, 2] {
+        let server = SocketAddr::new(host, door.local().port());
+        let mut set_up = door.set_up_named(host, cookie(number), 4);
+        let greeting = |index| NamedGreeting { cookie: cookie(number), index };
+        let near: Vec<_> =
+            (0..4).map(|index| greeted(host, server, &greeting(index).hello())).collect();
+        let mut far = Vec::new();
+        for _ in 0..4 {
+            far.push(met(&mut set_up).await);
+        }
+        far.sort_by_key(|&(index, _)| index);
+        tests.push((near, far.into_iter().map(|(_, socket)| socket).collect::<Vec<_>>()));
+    }
+    let sent = 300 * 1000;
+    let mut running = Vec::new();
+    for (near, far) in tests {
+        // The first two streams go to the server, the others come from it.
+        let start = |sockets, is_client: bool| {
+            let role = |index: usize| {
+                if (index < 2) == is_client { Role::Sender } else { Role::Receiver }
+            };
+            let plans = (0..4).map(|index| stream(index, role(index), sent)).collect();
+            let (news, events) = mpsc::unbounded_channel();
+            let clock = Clock::new();
+            let streams = Streams::start(sockets, plans, clock, Handling::default(), news);
+            (streams.unwrap(), events)
+        };
+        running.extend([start(far, false), start(near, true)]);
+    }
+    for (streams, _) in &running {
+        let all_sent = || {
+            let tallies = streams.sample();
+            tallies.iter().all(|sample| sample.tally.bytes >= sent)
+        };
+        soon(async {
+            while !all_sent() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+    }
+    for (mut streams, _) in running {
+        soon(streams.stop()).await;
+        for sample in streams.sample() {
+            assert_eq!((sample.tally.bytes, sample.tally.lost), (sent, 0));
+        }
+        soon(streams.close()).await;
+    }
+    if let Some(sorter) = door.shared.sorter.get() {
+        assert!(sorter.is_empty(), "nothing is left of them");
+    }
+}
+
+async fn what_comes_before_a_stream_starts_counts(sockets: Sockets) {
+    let door = open(sockets);
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let (near, far) = soon(dial(&door, host, host, 1)).await.remove(0);
+    for number in 1..=5_u32 {
+        let mut datagram = [0; 100];
+        datagram[8..12].copy_from_slice(&number.to_be_bytes());
+        near.line().send(&datagram).unwrap();
+    }
+    let (news, _events) = mpsc::unbounded_channel();
+    let plans = vec![stream(0, Role::Receiver, 500)];
+    let clock = Clock::new();
+    let streams = Streams::start(vec![far], plans, clock, Handling::default(), news);
+    let mut streams = streams.unwrap();
+    soon(streams.stop()).await;
+    let tally = streams.sample()[0].tally;
+    assert_eq!((tally.bytes, tally.lost), (500, 0));
+    soon(streams.close()).await;
+}
+
+/// A stream of datagrams of 1000 bytes that is done after so many bytes if it sends.
+fn stream(index: usize, role: Role, sent: u64) -> StreamPlan {
+    let limit_bytes = (role == Role::Sender).then_some(sent);
+    let plan = crate::stream::tests::plan(Protocol::Udp, 1000);
+    // As fast as loopback's smallest buffers take it.
+    let bitrate = Some(BitsPerSec(20_000_000));
+    StreamPlan { id: StreamId::from_index(index), role, limit_bytes, bitrate, ..plan }
 }
 
 fn open(sockets: Sockets) -> UdpDoor {

@@ -126,11 +126,26 @@ pub(crate) fn send_messages_along(
     if let Some(bytes) = segment {
         control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &bytes.to_ne_bytes());
     }
-    send_each(socket, bytes, message_bytes.max(1), |message| {
-        message.msg_name = to.as_ptr().cast_mut().cast();
-        message.msg_namelen = to.len();
-        control.lend_to(message);
-    })
+    let mut send = || {
+        send_each(socket, bytes, message_bytes.max(1), |message| {
+            message.msg_name = to.as_ptr().cast_mut().cast();
+            message.msg_namelen = to.len();
+            control.lend_to(message);
+        })
+    };
+    match send() {
+        // What the network said of others' datagrams is told once, and hinders nobody then.
+        Err(error) if is_of_the_network(&error) => {
+            forget_errors(socket);
+            send()
+        }
+        sent => sent,
+    }
+}
+
+/// Neither a full buffer nor a full queue of this host.
+fn is_of_the_network(error: &io::Error) -> bool {
+    error.kind() != io::ErrorKind::WouldBlock && error.raw_os_error() != Some(libc::ENOBUFS)
 }
 
 /// Sends messages, each with what `address` adds to it.
