@@ -1,4 +1,5 @@
-//! Reads what Winsock writes into byte buffers: socket addresses and control messages. Layouts and
+//! Reads what Winsock writes into byte buffers, and writes what it reads there: socket addresses and control
+//! messages. Layouts and
 //! numbers are those of `ws2def.h` and `ws2ipdef.h`; nothing here calls the system.
 
 use std::mem::size_of;
@@ -18,6 +19,66 @@ pub(crate) fn socket_address(bytes: &[u8]) -> Option<SocketAddr> {
         }
         _ => None,
     }
+}
+
+/// Writes an address as a `SOCKADDR_IN` or `SOCKADDR_IN6`, and returns its length.
+pub(crate) fn write_socket_address(address: SocketAddr, bytes: &mut [u8]) -> usize {
+    let port = address.port().to_be_bytes();
+    match address {
+        SocketAddr::V4(v4) => {
+            let parts = [&AF_INET.to_ne_bytes()[..], &port, &v4.ip().octets(), &[0; 8]];
+            fill(bytes, &parts)
+        }
+        SocketAddr::V6(v6) => {
+            let (flow, scope) = (v6.flowinfo().to_ne_bytes(), v6.scope_id().to_ne_bytes());
+            let family = AF_INET6.to_ne_bytes();
+            fill(bytes, &[&family[..], &port, &flow, &v6.ip().octets(), &scope])
+        }
+    }
+}
+
+/// Writes the control messages of a datagram or a row of such that leaves from a local address, cut into
+/// datagrams of so many bytes, and returns their length. An IPv6 socket sends IPv4 from a mapped address.
+pub(crate) fn write_control(
+    from: Option<SocketAddr>,
+    segment_bytes: Option<u16>,
+    bytes: &mut [u8],
+) -> usize {
+    let mut len = 0;
+    // The interface is the one of the route, but for addresses that mean nothing without it.
+    match from {
+        Some(SocketAddr::V4(v4)) => {
+            let info = [&v4.ip().octets()[..], &[0; 4]].concat();
+            len += write_message(IPPROTO_IP, IP_PKTINFO, &info, &mut bytes[len..]);
+        }
+        Some(SocketAddr::V6(v6)) => {
+            let info = [&v6.ip().octets()[..], &v6.scope_id().to_ne_bytes()].concat();
+            len += write_message(IPPROTO_IPV6, IPV6_PKTINFO, &info, &mut bytes[len..]);
+        }
+        None => {}
+    }
+    if let Some(segment_bytes) = segment_bytes {
+        let data = u32::from(segment_bytes).to_ne_bytes();
+        len += write_message(IPPROTO_UDP, UDP_SEND_MSG_SIZE, &data, &mut bytes[len..]);
+    }
+    len
+}
+
+fn write_message(level: i32, kind: i32, data: &[u8], bytes: &mut [u8]) -> usize {
+    let len = (HEADER + data.len()).to_ne_bytes();
+    fill(bytes, &[&len, &level.to_ne_bytes(), &kind.to_ne_bytes()]);
+    fill(&mut bytes[HEADER..], &[data]);
+    (HEADER + data.len()).next_multiple_of(WORD)
+}
+
+/// Puts the parts one behind the other, and returns their length.
+fn fill(bytes: &mut [u8], parts: &[&[u8]]) -> usize {
+    let mut len = 0;
+    for part in parts {
+        bytes[len..len + part.len()].copy_from_slice(part);
+        len += part.len();
+    }
+    len
 }
 
 /// The local address of a datagram, from the control messages that came with it; its port is 0.
@@ -91,6 +152,7 @@ const IP_PKTINFO: i32 = 19;
 const IPV6_PKTINFO: i32 = 19;
 /// Since Windows 10 2004.
 const UDP_COALESCED_INFO: i32 = 3;
+const UDP_SEND_MSG_SIZE: i32 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -124,6 +186,30 @@ mod tests {
 
         assert_eq!(socket_address(&v6[..27]), None, "a cut address is none");
         assert_eq!(socket_address(&[0; 28]), None, "no family, no address");
+    }
+
+    #[test]
+    fn what_is_written_is_what_would_be_read() {
+        for address in
+            ["192.0.2.7:5201", "[2001:db8::1]:5201", "[fe80::1%3]:7", "[::ffff:192.0.2.7]:1"]
+        {
+            let address: SocketAddr = address.parse().unwrap();
+            let (mut name, mut control) = ([0; 128], [0; 128]);
+            let len = write_socket_address(address, &mut name);
+            assert_eq!(
+                (socket_address(&name[..len]), len),
+                (Some(address), if address.is_ipv4() { 16 } else { 28 })
+            );
+            let without_port = SocketAddr::new(address.ip(), 0);
+            let len = write_control(Some(address), Some(1400), &mut control);
+            let found = destination(&control[..len]).unwrap();
+            assert_eq!(found.ip(), without_port.ip());
+            let cut = ControlMessages(&control[..len]).nth(1).unwrap();
+            assert_eq!((cut.level, cut.kind), (IPPROTO_UDP, UDP_SEND_MSG_SIZE));
+            assert_eq!(cut.data, 1400u32.to_ne_bytes());
+            assert!(ControlMessages(&control[..len]).nth(2).is_none());
+        }
+        assert_eq!(write_control(None, None, &mut []), 0);
     }
 
     #[test]

@@ -3,18 +3,21 @@
 use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
-use std::os::windows::io::AsRawHandle;
+use std::os::windows::io::{AsRawHandle, BorrowedSocket};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use windows_sys::Win32::Networking::WinSock::{
-    SOCKET, SOCKET_ERROR, TransmitFile, WSABUF, WSAMSG, WSARecv, WSASend,
+    SOCKET, SOCKET_ERROR, TransmitFile, WSABUF, WSAMSG, WSARecv, WSASend, WSASendMsg,
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
-use crate::bytes::{destination, segment_bytes, socket_address};
+use crate::bytes::{
+    destination, segment_bytes, socket_address, write_control, write_socket_address,
+};
 use crate::datagram::{CONTROL_BYTES, Control, NAME_BYTES, Name, recv_msg};
 use crate::operation::Call;
+use crate::options::{check, raw};
 use crate::outgoing::Load;
 
 /// A part of a byte stream, or a datagram of a connected socket, or a row of such that the system cuts.
@@ -24,20 +27,119 @@ pub(crate) enum Out {
     Blocks { block: Arc<[u8]>, start: usize, len: usize },
     /// The first bytes of a buffer.
     Bytes { buffer: Vec<u8>, len: usize },
+    /// The same to a peer that the socket is not connected to.
+    Letter(Box<Letter>),
     /// A part of a file.
     File { file: Arc<File>, offset: u64, len: usize },
+}
+
+/// A message with its address.
+pub(crate) struct Letter {
+    buffer: Vec<u8>,
+    len: usize,
+    envelope: Arc<Envelope>,
+    part: WSABUF,
+    message: WSAMSG,
+}
+
+// SAFETY: the pointers in it are made anew by each call, to parts of the value and of its envelope.
+unsafe impl Send for Letter {}
+
+impl std::fmt::Debug for Letter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Letter").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// Where a message goes, and by which local address and in which parts.
+pub(crate) struct Envelope {
+    name: Name,
+    name_len: usize,
+    control: Control,
+    control_len: usize,
+}
+
+impl std::fmt::Debug for Envelope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Envelope")
+            .field("to", &socket_address(&self.name.0))
+            .finish_non_exhaustive()
+    }
+}
+
+impl Envelope {
+    pub(crate) fn new(
+        to: SocketAddr,
+        from: Option<SocketAddr>,
+        segment_bytes: Option<u16>,
+    ) -> Self {
+        let (mut name, mut control) = (Name::EMPTY, Control::EMPTY);
+        let name_len = write_socket_address(to, &mut name.0);
+        let control_len = write_control(from, segment_bytes, &mut control.0);
+        Self { name, name_len, control, control_len }
+    }
+
+    /// The message for the system, of this one part. What it points to is only read.
+    fn message(&self, part: *mut WSABUF) -> WSAMSG {
+        let control = self.control.0.as_ptr().cast_mut();
+        WSAMSG {
+            name: self.name.0.as_ptr().cast_mut().cast(),
+            namelen: self.name_len as i32,
+            lpBuffers: part,
+            dwBufferCount: 1,
+            Control: WSABUF {
+                len: self.control_len as u32,
+                buf: if self.control_len == 0 { null_mut() } else { control },
+            },
+            dwFlags: 0,
+        }
+    }
+}
+
+impl Letter {
+    pub(crate) fn new(buffer: Vec<u8>, len: usize, envelope: Arc<Envelope>) -> Self {
+        Self { buffer, len, envelope, part: NO_BYTES, message: WSAMSG::default() }
+    }
+}
+
+impl Out {
+    /// The buffer of something that was sent.
+    pub(crate) fn into_buffer(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Bytes { buffer, .. } => Some(buffer),
+            Self::Letter(letter) => Some(letter.buffer),
+            Self::Blocks { .. } | Self::File { .. } => None,
+        }
+    }
+}
+
+/// Sends one datagram along an envelope, at once.
+pub(crate) fn send_letter(
+    socket: BorrowedSocket<'_>,
+    envelope: &Envelope,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let mut part = WSABUF { len: bytes.len() as u32, buf: bytes.as_ptr().cast_mut() };
+    let message = envelope.message(&raw mut part);
+    let mut sent = 0;
+    // SAFETY: every pointer in the message is to memory of the length beside it that lives through the call,
+    // which is over when it returns, for no completion is asked for.
+    check(unsafe {
+        WSASendMsg(raw(socket), &raw const message, 0, &raw mut sent, null_mut(), None)
+    })
 }
 
 impl Load for Out {
     fn len(&self) -> usize {
         match self {
             Self::Blocks { len, .. } | Self::Bytes { len, .. } | Self::File { len, .. } => *len,
+            Self::Letter(letter) => letter.len,
         }
     }
 }
 
-// SAFETY: the pointers are to a block that the value has a share in, to its own buffer on the heap, and to
-// nothing of a file but its handle, which the value has a share in. Winsock copies the list of parts before
+// SAFETY: the pointers are to a block or an envelope that the value has a share in, to its own buffer on the
+// heap, and to nothing of a file but its handle, which the value has a share in. Winsock copies the list of parts before
 // the call returns.
 unsafe impl Call for Out {
     unsafe fn begin(&mut self, socket: SOCKET, record: *mut OVERLAPPED) -> i32 {
@@ -62,6 +164,14 @@ unsafe impl Call for Out {
                 // SAFETY: one part, of the buffer's length at most, which lives until the operation is
                 // over.
                 unsafe { WSASend(socket, &raw const part, 1, null_mut(), 0, record, None) }
+            }
+            Self::Letter(letter) => {
+                let Letter { buffer, len, envelope, part, message } = &mut **letter;
+                *part = WSABUF { len: *len as u32, buf: buffer.as_mut_ptr() };
+                *message = envelope.message(part);
+                // SAFETY: every pointer in the message is to memory of the length beside it, which is this
+                // value's on the heap or its envelope's, and lives until the operation is over.
+                unsafe { WSASendMsg(socket, message, 0, null_mut(), record, None) }
             }
             Self::File { file, offset, len } => {
                 // SAFETY: the record is valid and nobody else's; the file stays open until the operation is

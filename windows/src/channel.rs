@@ -5,17 +5,17 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
-use std::os::windows::io::AsSocket;
+use std::os::windows::io::{AsSocket, BorrowedSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::backlog::Backlog;
-use crate::calls::{MOST_BLOCKS, Out, Room};
+use crate::calls::{Envelope, Letter, MOST_BLOCKS, Out, Room, send_letter};
 use crate::event::{Event, Interest, Timer, Wake, wait_for};
 use crate::flight::Flight;
 use crate::incoming::Incoming;
 use crate::operation::Operation;
-use crate::options::{ideal_backlog, raw, set_blocking, unread_bytes};
+use crate::options::{can_cut, ideal_backlog, raw, set_blocking, set_segment_size, unread_bytes};
 use crate::outgoing::Outgoing;
 
 /// A connected or bound socket and what is under way on it. Dropping it ends that, before the socket can
@@ -29,8 +29,43 @@ pub struct Channel<S: AsSocket> {
     can_send: Arc<Event>,
     can_receive: Arc<Event>,
     timer: Timer,
+    way: Way,
     // Closed, if by this, after the operations are gone.
     socket: S,
+}
+
+/// Where messages go.
+#[derive(Debug)]
+enum Way {
+    /// To the peer that the socket is connected to.
+    Connected,
+    /// Nowhere: others send.
+    Nowhere,
+    /// To a peer of an unconnected socket.
+    Along(Route, RefCell<Arc<Envelope>>),
+}
+
+/// How messages leave an unconnected socket. Both addresses are of its family.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// Where to.
+    pub to: SocketAddr,
+    /// The local address that they come from; none leaves it to the system.
+    pub from: Option<SocketAddr>,
+}
+
+impl Route {
+    fn envelope(&self, segment_bytes: Option<u16>) -> Envelope {
+        Envelope::new(self.to, self.from, segment_bytes)
+    }
+
+    /// Sends one datagram, at once.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn send(&self, socket: BorrowedSocket<'_>, bytes: &[u8]) -> io::Result<()> {
+        send_letter(socket, &self.envelope(None), bytes)
+    }
 }
 
 /// What came as one message.
@@ -52,6 +87,20 @@ impl<S: AsSocket> Channel<S> {
     /// # Errors
     /// When the system gives no events or timer.
     pub fn new(socket: S) -> io::Result<Self> {
+        Self::with(socket, Way::Connected)
+    }
+
+    /// The same on a UDP socket that is not connected, and that other channels may have too. What it sends
+    /// goes along the route; without one it sends nothing.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn unconnected(socket: S, route: Option<Route>) -> io::Result<Self> {
+        let along = |route: Route| Way::Along(route, RefCell::new(route.envelope(None).into()));
+        Self::with(socket, route.map_or(Way::Nowhere, along))
+    }
+
+    fn with(socket: S, way: Way) -> io::Result<Self> {
         set_blocking(socket.as_socket())?;
         let (can_send, can_receive) = (Arc::new(Event::new()?), Arc::new(Event::new()?));
         let handle = raw(socket.as_socket());
@@ -66,6 +115,7 @@ impl<S: AsSocket> Channel<S> {
             can_send,
             can_receive,
             timer: Timer::new()?,
+            way,
             socket,
         })
     }
@@ -127,7 +177,7 @@ impl<S: AsSocket> Channel<S> {
     /// As for [`send_blocks`](Self::send_blocks).
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         let len = self.room(bytes.len())?;
-        self.begin(|spare| copy_of(&bytes[..len], spare))
+        self.begin(|spare| Out::Bytes { buffer: copy_of(&bytes[..len], spare), len })
     }
 
     /// Sends at most `most` bytes of a file, from `offset`, without reading them; 0 at its end.
@@ -179,11 +229,11 @@ impl<S: AsSocket> Channel<S> {
     ) -> io::Result<usize> {
         let mut out = self.out.borrow_mut();
         if len <= message_bytes {
-            return out.send(|spare| exchange(buffer, len, spare)).map(|_| 1);
+            return out.send(|spare| self.message(exchange(buffer, spare), len)).map(|_| 1);
         }
         let mut begun = 0;
         for message in buffer[..len].chunks(message_bytes) {
-            match out.send(|spare| copy_of(message, spare)) {
+            match out.send(|spare| self.message(copy_of(message, spare), message.len())) {
                 Ok(_) => begun += 1,
                 Err(error) if begun == 0 => return Err(error),
                 // What is wrong is told again, or passes.
@@ -191,6 +241,22 @@ impl<S: AsSocket> Channel<S> {
             }
         }
         Ok(begun)
+    }
+
+    /// Lets one message be many datagrams of so many bytes, which the system or the device cuts; none ends
+    /// it. Since Windows 10 2004.
+    ///
+    /// # Errors
+    /// Of kind `Unsupported` where the system lacks it.
+    pub fn set_segment_size(&self, bytes: Option<u16>) -> io::Result<()> {
+        match &self.way {
+            Way::Along(route, envelope) => {
+                can_cut(self.socket.as_socket())?;
+                envelope.replace(route.envelope(bytes).into());
+                Ok(())
+            }
+            _ => set_segment_size(self.socket.as_socket(), bytes.unwrap_or(0).into()),
+        }
     }
 
     /// Receives a message into each slot of `slot_bytes` of the buffer as long as there are some, tells of
@@ -238,6 +304,17 @@ impl<S: AsSocket> Channel<S> {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
+    /// A message of the first bytes of the buffer.
+    fn message(&self, buffer: Vec<u8>, len: usize) -> Out {
+        match &self.way {
+            Way::Along(_, envelope) => {
+                Out::Letter(Letter::new(buffer, len, envelope.borrow().clone()).into())
+            }
+            // Of a socket that has no peer the system says so.
+            Way::Connected | Way::Nowhere => Out::Bytes { buffer, len },
+        }
+    }
+
     /// How many of so many bytes may go now.
     fn room(&self, most: usize) -> io::Result<usize> {
         let mut out = self.out.borrow_mut();
@@ -269,23 +346,18 @@ impl<S: AsSocket> Channel<S> {
 }
 
 /// These bytes, in the buffer of something sent earlier if there is one.
-fn copy_of(bytes: &[u8], spare: Option<Out>) -> Out {
-    let mut buffer = match spare {
-        Some(Out::Bytes { buffer, .. }) => buffer,
-        _ => Vec::new(),
-    };
+fn copy_of(bytes: &[u8], spare: Option<Out>) -> Vec<u8> {
+    let mut buffer = spare.and_then(Out::into_buffer).unwrap_or_default();
     buffer.clear();
     buffer.extend_from_slice(bytes);
-    Out::Bytes { buffer, len: bytes.len() }
+    buffer
 }
 
-/// The first bytes of this buffer, in whose place is then the one of an earlier exchange.
-fn exchange(buffer: &mut Vec<u8>, len: usize, spare: Option<Out>) -> Out {
-    let other = match spare {
-        Some(Out::Bytes { buffer: other, .. }) if other.len() == buffer.len() => other,
-        _ => buffer.clone(),
-    };
-    Out::Bytes { buffer: std::mem::replace(buffer, other), len }
+/// This buffer, in whose place is then the one of an earlier exchange.
+fn exchange(buffer: &mut Vec<u8>, spare: Option<Out>) -> Vec<u8> {
+    let other = spare.and_then(Out::into_buffer).filter(|other| other.len() == buffer.len());
+    let other = other.unwrap_or_else(|| buffer.clone());
+    std::mem::replace(buffer, other)
 }
 
 /// Operations under way at a time: enough that the system never waits for the next.
@@ -461,6 +533,39 @@ mod tests {
         }
         let row = b"aaabbbcccd".as_slice();
         assert_eq!(found, [b"aaa", b"bbb", b"ccc", b"d".as_slice(), row, row, row]);
+    }
+
+    #[test]
+    fn one_socket_hears_many_and_answers_each() {
+        let at = |socket: &UdpSocket| socket.local_addr().unwrap();
+        let [shared, one, other] =
+            [(); 3].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        crate::request_destination(shared.as_socket(), false).unwrap();
+        one.send_to(b"one", at(&shared)).unwrap();
+        other.send_to(b"other", at(&shared)).unwrap();
+        let reader = Channel::unconnected(&shared, None).unwrap();
+        let (mut heard, mut buffer) = (Vec::new(), vec![0; 4 * 16]);
+        while heard.len() < 2 {
+            let tell = |_, message: Message| heard.push((message.len, message.from, message.to));
+            if reader.recv_messages(&mut buffer, 16, tell).is_err() {
+                reader.wait(Interest::Read, &Wake::new().unwrap(), Some(LONG)).unwrap();
+            }
+        }
+        let here = Some((Ipv4Addr::LOCALHOST, 0).into());
+        assert_eq!(heard, [(3, Some(at(&one)), here), (5, Some(at(&other)), here)]);
+        for near in [&one, &other] {
+            let route = Route { to: at(near), from: here };
+            let writer = Channel::unconnected(&shared, Some(route)).unwrap();
+            let mut message = b"answer".to_vec();
+            let send = || writer.send_messages(&mut message, 6, 6);
+            assert_eq!(again(&writer, Interest::Write, send).unwrap(), 1);
+            route.send(shared.as_socket(), b"and another").unwrap();
+            let lens = [6, 11];
+            assert_eq!(
+                lens.map(|_| near.recv_from(&mut buffer).unwrap()),
+                lens.map(|len| (len, at(&shared)))
+            );
+        }
     }
 
     #[test]

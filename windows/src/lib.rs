@@ -31,15 +31,15 @@ mod process;
 #[cfg(windows)]
 pub use calls::is_of_the_file;
 #[cfg(windows)]
-pub use channel::{Channel, Message};
+pub use channel::{Channel, Message, Route};
 #[cfg(windows)]
 pub use datagram::{Datagram, recv_with_destination, request_destination};
 #[cfg(windows)]
 pub use event::{Interest, Wake};
 #[cfg(windows)]
 pub use options::{
-    ignore_refusals, mss, path_mtu, request_joined, set_dont_fragment, set_segment_size,
-    set_user_timeout, unread_bytes,
+    ignore_refusals, mss, path_mtu, request_joined, set_dont_fragment, set_user_timeout,
+    unread_bytes,
 };
 #[cfg(windows)]
 pub use process::cpu_times;

@@ -57,8 +57,16 @@ pub fn unread_bytes(socket: BorrowedSocket<'_>) -> Option<u64> {
 ///
 /// # Errors
 /// Of kind `Unsupported` where the system lacks the option.
-pub fn set_segment_size(socket: BorrowedSocket<'_>, bytes: u32) -> io::Result<()> {
+pub(crate) fn set_segment_size(socket: BorrowedSocket<'_>, bytes: u32) -> io::Result<()> {
     set_option(socket, IPPROTO_UDP, UDP_SEND_MSG_SIZE, bytes)
+}
+
+/// Whether the system can do that, and so by a control message, too.
+///
+/// # Errors
+/// As for [`set_segment_size`].
+pub(crate) fn can_cut(socket: BorrowedSocket<'_>) -> io::Result<()> {
+    option(socket, IPPROTO_UDP, UDP_SEND_MSG_SIZE).map(drop)
 }
 
 /// Lets the system join datagrams of one size and sender that come together. Since Windows 10 2004.

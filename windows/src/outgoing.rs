@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(blocked.kind(), io::ErrorKind::WouldBlock);
         script.end(0, Ok(10));
         assert!(out.has_room());
-        assert_eq!(out.pending(), 20);
+        assert_eq!((out.pending(), out.sent()), (20, 10));
         assert_eq!(out.send(|spare| spare.unwrap()).unwrap(), 10, "what was sent serves again");
     }
 

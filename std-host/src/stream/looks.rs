@@ -8,6 +8,7 @@ use linerate_core::test::{Protocol, Role};
 use linerate_core::time::Instant;
 use socket2::Socket;
 
+use super::sorter::Seat;
 use crate::sys::{self, ThreadTimes};
 
 /// Everything one sending thread counts.
@@ -64,7 +65,8 @@ impl Looks {
         Self { protocol, role, thread: ThreadTimes::of_this_thread() }
     }
 
-    pub(super) fn look(&self, socket: &Arc<Socket>) -> HostView {
+    /// Where the stream has a seat, what that dropped counts.
+    pub(super) fn look(&self, socket: &Arc<Socket>, seat: Option<&Seat>) -> HostView {
         let buffer = match self.role {
             Role::Sender => socket.send_buffer_size(),
             Role::Receiver => socket.recv_buffer_size(),
@@ -72,7 +74,9 @@ impl Looks {
         let buffer = buffer.ok().map(|reported| sys::usable_buffer(reported) as u64);
         HostView {
             socket_drops: match (self.protocol, self.role) {
-                (Protocol::Udp, Role::Receiver) => sys::socket_drops(socket),
+                (Protocol::Udp, Role::Receiver) => {
+                    seat.map_or_else(|| sys::socket_drops(socket), Seat::drops)
+                }
                 _ => None,
             },
             buffer_bytes: buffer,

@@ -34,10 +34,6 @@ pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-pub(crate) fn set_segment_size(socket: &Socket, bytes: Option<u16>) -> io::Result<()> {
-    native::set_segment_size(socket.as_socket(), bytes.unwrap_or(0).into())
-}
-
 pub(crate) fn request_joined(socket: &Socket) -> io::Result<()> {
     native::request_joined(socket.as_socket())
 }

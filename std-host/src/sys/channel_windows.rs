@@ -9,7 +9,7 @@ use std::time::Duration;
 use linerate_windows as native;
 use socket2::Socket;
 
-use super::{Interest, Joined, Wake, os, unsupported};
+use super::{Interest, Joined, Route, Wake, os, unsupported};
 
 /// See the contract.
 #[derive(Debug)]
@@ -18,6 +18,10 @@ pub(crate) struct Channel(native::Channel<Arc<Socket>>);
 impl Channel {
     pub(crate) fn new(socket: Arc<Socket>) -> io::Result<Self> {
         native::Channel::new(socket).map(Self)
+    }
+
+    pub(crate) fn unconnected(socket: Arc<Socket>, route: Option<Route>) -> io::Result<Self> {
+        native::Channel::unconnected(socket, route.as_ref().map(os::native_route)).map(Self)
     }
 
     pub(crate) fn socket(&self) -> &Arc<Socket> {
@@ -92,6 +96,10 @@ impl Channel {
         self.0.send_messages(buffer, len, message_bytes)
     }
 
+    pub(crate) fn set_segment_size(&self, bytes: Option<u16>) -> io::Result<()> {
+        self.0.set_segment_size(bytes)
+    }
+
     pub(crate) fn recv_messages(
         &self,
         buffer: &mut [u8],
@@ -100,7 +108,8 @@ impl Channel {
     ) -> io::Result<usize> {
         let slots = buffer.len().min(found.len() * slot_bytes);
         self.0.recv_messages(&mut buffer[..slots], slot_bytes, |index, message| {
-            found[index] = Joined { len: message.len, segment: message.segment, arrived: None };
+            let native::Message { len, segment, from, to } = message;
+            found[index] = Joined { len, segment, arrived: None, from, to };
         })
     }
 }

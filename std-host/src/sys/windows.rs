@@ -8,15 +8,15 @@ use std::time::Duration;
 use linerate_windows as native;
 use socket2::{Socket, TcpKeepalive};
 
-use super::{Arrived, KeepAlive, unsupported};
+use super::{Arrived, KeepAlive, Route, unsupported};
 
 pub(crate) use super::fallback::{
-    BUFFER_LIMITS, Hidden, SEND_FLAGS, bind_sctp_also, bind_to_device, congestion, exit_code,
-    force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running, leave_terminal,
-    multipath_socket, prepare_thread, raise_descriptor_limit, return_large_blocks, reuse_ended,
-    sctp_socket, set_congestion, set_flow_label, set_max_pacing_rate, set_mss,
-    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, share_port, tcp_stats,
-    unacknowledged_bytes, usable_buffer,
+    BUFFER_LIMITS, Hidden, SEND_FLAGS, SORTS_UDP_PORT, bind_sctp_also, bind_to_device, congestion,
+    exit_code, force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running,
+    leave_terminal, multipath_socket, prepare_thread, raise_descriptor_limit, request_class,
+    return_large_blocks, reuse_ended, sctp_socket, set_congestion, set_flow_label,
+    set_max_pacing_rate, set_mss, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
+    share_port, tcp_stats, unacknowledged_bytes, usable_buffer,
 };
 pub(crate) use native::{Wake, cpu_times};
 
@@ -60,6 +60,15 @@ pub(crate) fn set_keep_alive(socket: &Socket, wanted: KeepAlive) -> io::Result<(
         parameters = parameters.with_retries(count);
     }
     socket.set_tcp_keepalive(&parameters)
+}
+
+/// The class of its datagrams is a matter of the whole socket.
+pub(super) fn native_route(route: &Route) -> native::Route {
+    native::Route { to: route.to, from: route.from }
+}
+
+pub(crate) fn send_along(socket: &Socket, route: &Route, bytes: &[u8]) -> io::Result<()> {
+    native_route(route).send(socket.as_socket(), bytes)
 }
 
 pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {
