@@ -38,8 +38,7 @@ pub use datagram::{Datagram, recv_with_destination, request_destination};
 pub use event::{Interest, Wake};
 #[cfg(windows)]
 pub use options::{
-    ignore_refusals, mss, path_mtu, request_joined, set_dont_fragment, set_user_timeout,
-    unread_bytes,
+    mss, path_mtu, request_joined, set_dont_fragment, set_user_timeout, unread_bytes,
 };
 #[cfg(windows)]
 pub use process::cpu_times;

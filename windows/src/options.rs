@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windows_sys::Win32::Networking::WinSock::{
     FIONBIO, FIONREAD, IP_DONTFRAGMENT, IP_MTU, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP,
-    IPV6_MTU, SIO_UDP_CONNRESET, SOCKET, SOCKET_ERROR, TCP_MAXRT, TCP_MAXRTMS, TCP_MAXSEG,
+    IPV6_MTU, SOCKET, SOCKET_ERROR, TCP_MAXRT, TCP_MAXRTMS, TCP_MAXSEG,
     UDP_RECV_MAX_COALESCED_SIZE, UDP_SEND_MSG_SIZE, WSAENOPROTOOPT, WSAEOPNOTSUPP, WSAIoctl,
     getsockopt, ioctlsocket, setsockopt,
 };
@@ -75,29 +75,6 @@ pub(crate) fn can_cut(socket: BorrowedSocket<'_>) -> io::Result<()> {
 /// Of kind `Unsupported` where the system lacks the option.
 pub fn request_joined(socket: BorrowedSocket<'_>) -> io::Result<()> {
     set_option(socket, IPPROTO_UDP, UDP_RECV_MAX_COALESCED_SIZE, u16::MAX.into())
-}
-
-/// Lets no error of an earlier datagram, which a router or the peer's system tells, fail a receive on this
-/// UDP socket.
-///
-/// # Errors
-/// Of kind `Unsupported` where the system lacks the request.
-pub fn ignore_refusals(socket: BorrowedSocket<'_>) -> io::Result<()> {
-    let (tells, mut written) = (0u32, 0);
-    // SAFETY: reads one number of 32 bits and writes nothing; no completion is asked for.
-    check(unsafe {
-        WSAIoctl(
-            raw(socket),
-            SIO_UDP_CONNRESET,
-            (&raw const tells).cast(),
-            size_of_val(&tells) as u32,
-            null_mut(),
-            0,
-            &raw mut written,
-            null_mut(),
-            None,
-        )
-    })
 }
 
 /// Bytes that a TCP connection should have under way to fill its path, where the system tells.
