@@ -54,6 +54,10 @@ pub(crate) fn wait(
 
 pub(crate) fn prepare_thread() {}
 
+pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn fork() -> io::Result<Forked> {
     Err(unsupported())
 }

@@ -43,6 +43,11 @@ pub(crate) fn wait(
 
 pub(crate) fn prepare_thread() {}
 
+/// Mach takes hints about threads that share a cache, but no CPU numbers.
+pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
     let mut record = [0; 256];
     let filled =

@@ -23,6 +23,7 @@
 //! | `send_messages` | sends the first bytes of the buffer as messages of so many bytes, the last as long as it is, and returns how many the system took: one at least. The buffer may be exchanged for a copy of what it was at an earlier call |
 //! | `recv_messages` | receives a message into each slot of so many bytes as long as there are some, describes them, and returns how many: one at least |
 //! | `prepare_thread` | called once by each stream's thread: timers as exact as the system has them |
+//! | `pin_thread` | the calling thread runs on this CPU alone |
 //! | `raise_descriptor_limit` | lets the process have as many sockets as its user may allow it |
 //! | `return_large_blocks` | has freed blocks of the size of a stream's buffer go back to the system, where they would not |
 //! | `ignore_file_size_signal` | has a file above the user's limit (`ulimit -f`) be an error of its writing, not the end of the process |
@@ -67,7 +68,6 @@
 //! | `request_joined` | before `recv_messages`: lets the kernel join datagrams of one size |
 //! | `request_arrivals` | before `recv_messages`: has the kernel tell when each message came, by the wall clock |
 //! | `MOST_MESSAGES` | most messages of one call of `send_messages` or `recv_messages` |
-//! | `pin_thread` | the calling thread runs on this CPU alone |
 
 use std::io;
 use std::net::SocketAddr;
@@ -133,19 +133,19 @@ mod look_none;
 mod fallback;
 
 pub(crate) use bulk::{
-    MOST_MESSAGES, SKIPS_RX_COPY, file_of, forget_errors, pin_thread, request_arrivals,
-    request_joined, request_refusals, set_least_readable, set_segment_size,
+    MOST_MESSAGES, SKIPS_RX_COPY, file_of, forget_errors, request_arrivals, request_joined,
+    request_refusals, set_least_readable, set_segment_size,
 };
 pub(crate) use channel::Channel;
 pub(crate) use look::{ThreadTimes, socket_drops, tcp_view};
 pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
     exit_code, force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running,
-    leave_terminal, mss, multipath_socket, path_mtu, prepare_thread, raise_descriptor_limit,
-    recv_with_destination, request_destination, return_large_blocks, reuse_ended, sctp_socket,
-    set_congestion, set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate,
-    set_mss, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class,
-    set_user_timeout, share_port, socket_number, tcp_stats, usable_buffer,
+    leave_terminal, mss, multipath_socket, path_mtu, pin_thread, prepare_thread,
+    raise_descriptor_limit, recv_with_destination, request_destination, return_large_blocks,
+    reuse_ended, sctp_socket, set_congestion, set_dont_fragment, set_flow_label, set_keep_alive,
+    set_max_pacing_rate, set_mss, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
+    set_traffic_class, set_user_timeout, share_port, socket_number, tcp_stats, usable_buffer,
 };
 
 pub(crate) use crate::config::KeepAlive;

@@ -113,6 +113,20 @@ macro_rules! contract {
                 let _ = (socket_number(&socket), cpu_times(), usable_buffer(1 << 20));
                 let _ = (BUFFER_LIMITS, SEND_FLAGS);
             }
+
+            #[test]
+            fn a_thread_runs_where_it_is_told_or_says_that_it_does_not() {
+                // On a thread of its own: the other tests of this process stay where they are.
+                let pinned = std::thread::spawn(|| pin_thread(0)).join().unwrap();
+                let refused = std::thread::spawn(|| pin_thread(u16::MAX)).join().unwrap();
+                let is_unsupported = |result: &std::io::Result<()>| {
+                    result
+                        .as_ref()
+                        .is_err_and(|error| error.kind() == std::io::ErrorKind::Unsupported)
+                };
+                assert!(pinned.is_ok() || is_unsupported(&pinned), "{pinned:?}");
+                assert!(refused.is_err() && is_unsupported(&refused) == is_unsupported(&pinned));
+            }
         }
     };
 }
@@ -181,7 +195,7 @@ fn a_multipath_port_accepts_plain_connections_as_plain_sockets() {
 macro_rules! bulk_contract {
     ($name:ident, $system:ident) => {
         mod $name {
-            use std::io::{ErrorKind, Read};
+            use std::io::Read;
 
             use super::*;
             use crate::sys::Joined;
@@ -280,18 +294,6 @@ macro_rules! bulk_contract {
                     received.extend(slots.map(|(slot, found)| slot[..found.len].to_vec()));
                 }
                 assert_eq!(received, [b"aaa".as_slice(), b"bbb", b"ccc", b"ddd", b"e"]);
-            }
-
-            #[test]
-            fn a_thread_runs_where_it_is_told_or_says_that_it_does_not() {
-                // On a thread of its own: the other tests of this process stay where they are.
-                let pinned = std::thread::spawn(|| pin_thread(0)).join().unwrap();
-                let refused = std::thread::spawn(|| pin_thread(u16::MAX)).join().unwrap();
-                let is_unsupported = |result: &std::io::Result<()>| {
-                    result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported)
-                };
-                assert!(pinned.is_ok() || is_unsupported(&pinned), "{pinned:?}");
-                assert!(refused.is_err() && is_unsupported(&refused) == is_unsupported(&pinned));
             }
         }
     };

@@ -13,8 +13,8 @@ use super::{Arrived, Interest, KeepAlive, unsupported};
 pub(crate) use super::fallback::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, bind_sctp_also, bind_to_device, congestion, exit_code,
     force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running, leave_terminal,
-    multipath_socket, prepare_thread, raise_descriptor_limit, return_large_blocks, reuse_ended,
-    sctp_socket, set_congestion, set_flow_label, set_max_pacing_rate, set_mss,
+    multipath_socket, pin_thread, prepare_thread, raise_descriptor_limit, return_large_blocks,
+    reuse_ended, sctp_socket, set_congestion, set_flow_label, set_max_pacing_rate, set_mss,
     set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, share_port, tcp_stats,
     unacknowledged_bytes, usable_buffer,
 };
