@@ -9,6 +9,8 @@
 
 mod bytes;
 #[cfg(windows)]
+mod connection;
+#[cfg(windows)]
 mod datagram;
 #[cfg(windows)]
 mod options;
@@ -16,7 +18,11 @@ mod options;
 mod process;
 #[cfg(windows)]
 mod ready;
+mod tcp_info;
+mod threads;
 
+#[cfg(windows)]
+pub use connection::tcp_info;
 #[cfg(windows)]
 pub use datagram::{Datagram, recv_with_destination, request_destination};
 #[cfg(windows)]
@@ -25,3 +31,6 @@ pub use options::{mss, path_mtu, set_dont_fragment, set_user_timeout, unread_byt
 pub use process::cpu_times;
 #[cfg(windows)]
 pub use ready::{Interest, Wake, wait};
+pub use tcp_info::{SenderLooks, TcpInfo};
+#[cfg(windows)]
+pub use threads::{pin_thread, thread_cpu_ns};
