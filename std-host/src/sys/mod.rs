@@ -35,7 +35,8 @@
 //! | `cpu_times` | CPU time of the whole process |
 //! | `socket_number` | the system's number of the socket, for reports |
 //! | `tcp_stats` | the kernel's view of a TCP connection |
-//! | `tcp_view` | what a sender's kernel says of what it waits for |
+//! | `SenderLooks` | looks at a TCP connection again and again: `view` is what a sender's kernel says of what it waits for |
+//! | `SEND_BUFFER_BOUNDS_TCP` | whether no more than the send buffer of a TCP socket can be on its way |
 //! | `socket_drops` | datagrams that the socket had no room for since it was made |
 //! | `ThreadTimes` | `of_this_thread`; `cpu_ns` for which that ran, `queued_ns` for which it could have run and had no CPU |
 //! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
@@ -118,7 +119,10 @@ mod bulk_none;
 #[cfg(target_os = "linux")]
 #[path = "look_linux.rs"]
 mod look;
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+#[path = "look_windows.rs"]
+mod look;
+#[cfg(not(any(target_os = "linux", windows)))]
 #[path = "look_none.rs"]
 mod look;
 
@@ -137,7 +141,7 @@ pub(crate) use bulk::{
     request_refusals, set_least_readable, set_segment_size,
 };
 pub(crate) use channel::Channel;
-pub(crate) use look::{ThreadTimes, socket_drops, tcp_view};
+pub(crate) use look::{SEND_BUFFER_BOUNDS_TCP, SenderLooks, ThreadTimes, socket_drops};
 pub(crate) use os::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
     exit_code, force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running,

@@ -5,6 +5,7 @@ use std::io;
 use std::os::windows::io::{AsRawSocket, AsSocket};
 use std::time::Duration;
 
+use linerate_core::stats::TcpStats;
 use linerate_windows as native;
 use socket2::{Socket, TcpKeepalive};
 
@@ -13,12 +14,11 @@ use super::{Arrived, Interest, KeepAlive, unsupported};
 pub(crate) use super::fallback::{
     BUFFER_LIMITS, Hidden, SEND_FLAGS, bind_sctp_also, bind_to_device, congestion, exit_code,
     force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running, leave_terminal,
-    multipath_socket, pin_thread, prepare_thread, raise_descriptor_limit, return_large_blocks,
-    reuse_ended, sctp_socket, set_congestion, set_flow_label, set_max_pacing_rate, set_mss,
-    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, share_port, tcp_stats,
-    unacknowledged_bytes, usable_buffer,
+    multipath_socket, prepare_thread, raise_descriptor_limit, return_large_blocks, reuse_ended,
+    sctp_socket, set_congestion, set_flow_label, set_max_pacing_rate, set_mss,
+    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, share_port, usable_buffer,
 };
-pub(crate) use native::{Wake, cpu_times};
+pub(crate) use native::{Wake, cpu_times, pin_thread};
 
 pub(crate) fn wait(
     socket: &Socket,
@@ -39,12 +39,22 @@ pub(crate) fn socket_number(socket: &Socket) -> i32 {
     i32::try_from(socket.as_raw_socket()).unwrap_or(i32::MAX)
 }
 
+pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
+    native::tcp_info(socket.as_socket()).map(|info| info.stats())
+}
+
+/// What TCP has not sent, since the peer takes no more, is not in it.
+pub(crate) fn unacknowledged_bytes(socket: &Socket) -> Option<u64> {
+    native::tcp_info(socket.as_socket()).map(|info| info.in_flight_bytes())
+}
+
 pub(crate) fn unread_bytes(socket: &Socket) -> Option<u64> {
     native::unread_bytes(socket.as_socket())
 }
 
 pub(crate) fn mss(socket: &Socket) -> Option<u32> {
-    native::mss(socket.as_socket())
+    let told = || native::tcp_info(socket.as_socket())?.mss();
+    native::mss(socket.as_socket()).or_else(told)
 }
 
 pub(crate) fn path_mtu(socket: &Socket, ipv6: bool) -> Option<u32> {
