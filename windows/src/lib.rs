@@ -16,8 +16,13 @@ mod datagram;
 mod options;
 #[cfg(windows)]
 mod process;
+mod qos;
+#[cfg(windows)]
+mod qwave;
 #[cfg(windows)]
 mod ready;
+#[cfg(windows)]
+mod system;
 mod tcp_info;
 mod threads;
 
@@ -30,7 +35,11 @@ pub use options::{mss, path_mtu, set_dont_fragment, set_user_timeout, unread_byt
 #[cfg(windows)]
 pub use process::cpu_times;
 #[cfg(windows)]
+pub use qwave::{Mark, mark};
+#[cfg(windows)]
 pub use ready::{Interest, Wake, wait};
+#[cfg(windows)]
+pub use system::{host_name, release};
 pub use tcp_info::{SenderLooks, TcpInfo};
 #[cfg(windows)]
 pub use threads::{pin_thread, thread_cpu_ns};

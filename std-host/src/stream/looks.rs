@@ -62,7 +62,7 @@ pub(super) struct Looks {
 
 impl Looks {
     pub(super) fn new(protocol: Protocol, role: Role) -> Self {
-        let sender = SenderLooks::default();
+        let sender = SenderLooks::new();
         Self { protocol, role, sender, thread: ThreadTimes::of_this_thread() }
     }
 

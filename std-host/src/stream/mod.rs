@@ -30,7 +30,6 @@ use linerate_core::flow::StreamPlan;
 use linerate_core::session::StreamEvent;
 use linerate_core::stats::{BUCKETS, FlowDetail, Sample};
 use linerate_core::test::{MAX_TCP_BLOCK, MAX_UDP_BLOCK, MIN_UDP_BLOCK, Protocol, Role, StreamId};
-use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use cpu::{check_cpu, require_cpu, unusable_cpu};
@@ -72,8 +71,7 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 struct Stream {
     role: Role,
-    protocol: Protocol,
-    socket: Arc<Socket>,
+    socket: DataSocket,
     shared: Arc<Shared>,
     /// Resolves when the final tally is published, or when the thread is gone.
     stopped: Option<oneshot::Receiver<()>>,
@@ -106,7 +104,7 @@ impl Streams {
         let mut streams = Self { streams: Vec::with_capacity(plans.len()), warnings: Vec::new() };
         for (socket, plan) in sockets.into_iter().zip(plans) {
             let work = workshop.work(socket.socket(), &plan)?;
-            streams.streams.push(Stream::start(&socket, plan, clock, cpu, work, news.clone())?);
+            streams.streams.push(Stream::start(socket, plan, clock, cpu, work, news.clone())?);
         }
         streams.warnings = workshop.into_warnings();
         Ok(streams)
@@ -185,7 +183,7 @@ impl Drop for Streams {
 
 impl Stream {
     fn start(
-        socket: &DataSocket,
+        socket: DataSocket,
         plan: StreamPlan,
         clock: Clock,
         cpu: Option<u16>,
@@ -225,8 +223,7 @@ impl Stream {
         let thread = std::thread::Builder::new().name(name).spawn(work)?;
         Ok(Self {
             role: plan.role,
-            protocol: socket.protocol(),
-            socket: socket.socket().clone(),
+            socket,
             shared,
             stopped: Some(stopped),
             thread: Some(thread),
@@ -235,8 +232,8 @@ impl Stream {
     }
 
     fn sample(&self) -> Sample {
-        let tcp = match (self.protocol, self.role) {
-            (Protocol::Tcp, Role::Sender) => sys::tcp_stats(&self.socket),
+        let tcp = match (self.socket.protocol(), self.role) {
+            (Protocol::Tcp, Role::Sender) => sys::tcp_stats(self.socket.socket()),
             _ => None,
         };
         Sample { tcp, ..self.shared.sample() }

@@ -16,11 +16,13 @@ use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 use super::outcome::{Remedy, remedy};
 use super::{LocalPoint, SocketOptions};
 use crate::report::{SocketBuffers, Warning};
-use crate::sys;
+use crate::sys::{self, Mark};
 
 /// A connected data socket, non-blocking, with the test's options applied.
 #[derive(Debug)]
 pub(crate) struct DataSocket {
+    /// Ends before the socket.
+    _mark: Option<Mark>,
     socket: Arc<Socket>,
     protocol: Protocol,
     local: SocketAddr,
@@ -116,12 +118,15 @@ impl DataSocket {
     pub(super) fn new(
         socket: Socket,
         options: &SocketOptions,
-        warnings: Vec<Warning>,
+        mut warnings: Vec<Warning>,
     ) -> io::Result<Self> {
         let address = |address: socket2::SockAddr| {
             address.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
         };
+        let (mark, warning) = options.mark(&socket);
+        warnings.extend(warning);
         Ok(Self {
+            _mark: mark,
             protocol: options.protocol(),
             local: canonical(address(socket.local_addr()?)?),
             peer: canonical(address(socket.peer_addr()?)?),

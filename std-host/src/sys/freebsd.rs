@@ -21,8 +21,9 @@ pub(crate) use super::sctp::{
     sctp_socket, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
 };
 pub(crate) use super::unix::{
-    Hidden, congestion, cpu_times, exit_code, fork, ignore_file_size_signal, is_running,
-    leave_terminal, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+    Hidden, Mark, congestion, cpu_times, exit_code, fork, ignore_file_size_signal, is_running,
+    leave_terminal, mark_connected, raise_descriptor_limit, reuse_ended, set_keep_alive,
+    socket_number, system_names,
 };
 
 pub(crate) fn wait(

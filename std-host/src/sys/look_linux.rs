@@ -14,10 +14,14 @@ use super::unix::{option_bytes, thread_clock, u32_at, u64_at};
 pub(crate) const SEND_BUFFER_BOUNDS_TCP: bool = true;
 
 /// Looks at a TCP sender's connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SenderLooks;
 
 impl SenderLooks {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
     pub(crate) fn view(&mut self, socket: &Socket) -> Option<TcpView> {
         let mut record = [0; 256];
         let filled = option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut record).ok()?;

@@ -6,10 +6,14 @@ use socket2::Socket;
 pub(crate) const SEND_BUFFER_BOUNDS_TCP: bool = true;
 
 /// Looks at a TCP sender's connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SenderLooks;
 
 impl SenderLooks {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
     pub(crate) fn view(&mut self, socket: &Socket) -> Option<TcpView> {
         let TcpStats { rtt_us, snd_wnd_bytes: window_bytes, .. } = super::tcp_stats(socket)?;
         Some(TcpView { rtt_us, window_bytes, ..TcpView::default() })

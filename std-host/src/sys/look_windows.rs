@@ -9,10 +9,14 @@ use std::os::windows::io::AsSocket;
 pub(crate) const SEND_BUFFER_BOUNDS_TCP: bool = false;
 
 /// Looks at a TCP sender's connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SenderLooks(native::SenderLooks);
 
 impl SenderLooks {
+    pub(crate) fn new() -> Self {
+        Self(native::SenderLooks::default())
+    }
+
     pub(crate) fn view(&mut self, socket: &Socket) -> Option<TcpView> {
         Some(self.0.view(&native::tcp_info(socket.as_socket())?))
     }

@@ -20,8 +20,9 @@ pub(crate) use super::bsd::{
     usable_buffer,
 };
 pub(crate) use super::unix::{
-    Hidden, cpu_times, exit_code, fork, ignore_file_size_signal, is_running, leave_terminal,
-    raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+    Hidden, Mark, cpu_times, exit_code, fork, ignore_file_size_signal, is_running, leave_terminal,
+    mark_connected, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+    system_names,
 };
 
 /// `poll` counts milliseconds: the last fraction of one is slept, which is as good as a wait.

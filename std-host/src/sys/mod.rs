@@ -33,9 +33,10 @@
 //! | `Hidden` | `new` lets a terminal at the standard input show nothing of what is typed and make no signal of Ctrl-C, and forgets what was typed before; ends with its drop |
 //! | `is_running` | whether there is a process of this number; no where nothing tells |
 //! | `cpu_times` | CPU time of the whole process |
+//! | `system_names` | system, host, release, version and machine, as `uname` has them; empty what is not told |
 //! | `socket_number` | the system's number of the socket, for reports |
 //! | `tcp_stats` | the kernel's view of a TCP connection |
-//! | `SenderLooks` | looks at a TCP connection again and again: `view` is what a sender's kernel says of what it waits for |
+//! | `SenderLooks` | `new` for a TCP connection; `view`, again and again, is what a sender's kernel says of what it waits for |
 //! | `SEND_BUFFER_BOUNDS_TCP` | whether no more than the send buffer of a TCP socket can be on its way |
 //! | `socket_drops` | datagrams that the socket had no room for since it was made |
 //! | `ThreadTimes` | `of_this_thread`; `cpu_ns` for which that ran, `queued_ns` for which it could have run and had no CPU |
@@ -44,6 +45,7 @@
 //! | `congestion`, `set_congestion` | name of the congestion control |
 //! | `mss`, `set_mss` | segment size of a TCP socket |
 //! | `set_traffic_class` | the TOS or traffic class byte, by the family of the packets: an IPv6 socket may carry IPv4 |
+//! | `mark_connected` | the same for a connected socket, where that is what the system marks: it lasts as long as the `Mark` that it returns |
 //! | `path_mtu` | MTU that the kernel knows towards the peer of a connected socket |
 //! | `set_max_pacing_rate` | kernel pacing, bytes per second |
 //! | `set_dont_fragment` | no fragments of IPv4 datagrams |
@@ -143,13 +145,14 @@ pub(crate) use bulk::{
 pub(crate) use channel::Channel;
 pub(crate) use look::{SEND_BUFFER_BOUNDS_TCP, SenderLooks, ThreadTimes, socket_drops};
 pub(crate) use os::{
-    BUFFER_LIMITS, Hidden, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion, cpu_times,
-    exit_code, force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running,
-    leave_terminal, mss, multipath_socket, path_mtu, pin_thread, prepare_thread,
-    raise_descriptor_limit, recv_with_destination, request_destination, return_large_blocks,
-    reuse_ended, sctp_socket, set_congestion, set_dont_fragment, set_flow_label, set_keep_alive,
-    set_max_pacing_rate, set_mss, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
-    set_traffic_class, set_user_timeout, share_port, socket_number, tcp_stats, usable_buffer,
+    BUFFER_LIMITS, Hidden, Mark, SEND_FLAGS, Wake, bind_sctp_also, bind_to_device, congestion,
+    cpu_times, exit_code, force_receive_buffer, fork, ignore_file_size_signal, is_multipath,
+    is_running, leave_terminal, mark_connected, mss, multipath_socket, path_mtu, pin_thread,
+    prepare_thread, raise_descriptor_limit, recv_with_destination, request_destination,
+    return_large_blocks, reuse_ended, sctp_socket, set_congestion, set_dont_fragment,
+    set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss, set_sctp_max_segment,
+    set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout, share_port,
+    socket_number, system_names, tcp_stats, usable_buffer,
 };
 
 pub(crate) use crate::config::KeepAlive;
