@@ -36,3 +36,23 @@ fn ask(socket: BorrowedSocket<'_>, version: u32, record: &mut [u8]) -> Option<us
     };
     check(result).ok().map(|()| filled as usize)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+    use std::os::windows::io::AsSocket;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_is_told_of_where_the_system_can_and_a_datagram_socket_never() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        match tcp_info(near.as_socket()) {
+            Some(info) => assert!(info.mss() > Some(500) && info.stats().cwnd_bytes > Some(0)),
+            None => println!("skipped: this system tells nothing of connections"),
+        }
+        let datagrams = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert_eq!(tcp_info(datagrams.as_socket()), None);
+    }
+}

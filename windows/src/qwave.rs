@@ -59,8 +59,9 @@ impl Handle {
         let version = QOS_VERSION { MajorVersion: 1, MinorVersion: 0 };
         let mut handle = null_mut();
         // SAFETY: reads one version and writes one handle, which the pointers point to.
-        done(unsafe { (functions.create_handle)(&raw const version, &raw mut handle) })
-            .map_err(|error| unsupported(format!("Windows marks through qWAVE: {error}")))?;
+        done(unsafe { (functions.create_handle)(&raw const version, &raw mut handle) }).map_err(
+            |error| unsupported(format!("Windows marks through qWAVE, which fails: {error}")),
+        )?;
         Ok(Self { functions, handle, socket })
     }
 }
@@ -167,6 +168,27 @@ impl Functions {
                 set_flow: std::mem::transmute::<_, SetFlow>(find(c"QOSSetFlow")?),
                 close_handle: std::mem::transmute::<_, CloseHandle>(find(c"QOSCloseHandle")?),
             })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, UdpSocket};
+    use std::os::windows::io::AsSocket;
+
+    use super::*;
+
+    #[test]
+    fn a_connected_socket_is_marked_or_the_reason_is_told() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.connect(socket.local_addr().unwrap()).unwrap();
+        match mark(socket.as_socket(), 46 << 2) {
+            Ok(mark) => drop(mark),
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+                assert!(error.to_string().starts_with("Windows "), "{error}");
+            }
         }
     }
 }

@@ -26,3 +26,17 @@ pub fn release() -> Option<String> {
     let OSVERSIONINFOW { dwMajorVersion, dwMinorVersion, dwBuildNumber, .. } = version;
     (status == 0).then(|| format!("{dwMajorVersion}.{dwMinorVersion}.{dwBuildNumber}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_has_a_name_and_a_version_of_three_numbers() {
+        assert!(host_name().is_some_and(|name| !name.is_empty()));
+        let release = release().unwrap();
+        let numbers: Vec<u32> = release.split('.').map(|part| part.parse().unwrap()).collect();
+        assert_eq!(numbers.len(), 3, "{release}");
+        assert!(numbers[0] >= 6, "{release}");
+    }
+}

@@ -88,6 +88,7 @@ macro_rules! contract {
                     set_keep_alive(&socket, KeepAlive { count: Some(3), ..KeepAlive::default() }),
                     share_port(&udp()),
                     reuse_ended(&socket),
+                    mark_connected(&tcp().0, 0xb8).map(drop),
                 ];
                 for error in results.into_iter().filter_map(Result::err) {
                     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{error}");
@@ -112,6 +113,7 @@ macro_rules! contract {
                 let _ = (congestion(&socket), unacknowledged_bytes(&socket), unread_bytes(&socket));
                 let _ = (socket_number(&socket), cpu_times(), usable_buffer(1 << 20));
                 let _ = (BUFFER_LIMITS, SEND_FLAGS);
+                assert_ne!(system_names()[0], "");
             }
 
             #[test]
@@ -134,13 +136,15 @@ macro_rules! contract {
 contract!(this_system, os);
 contract!(everywhere_else, fallback);
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 #[test]
 fn cpu_time_grows_with_work() {
     let before = super::cpu_times();
+    let thread = super::ThreadTimes::of_this_thread();
+    let thread_before = thread.cpu_ns();
     let begin = Instant::now();
     let used = |times: linerate_core::stats::CpuTimes| times.user_ns + times.system_ns;
-    while used(super::cpu_times()) == used(before) {
+    while used(super::cpu_times()) == used(before) || thread.cpu_ns() == thread_before {
         assert!(begin.elapsed() < LONG);
     }
 }
