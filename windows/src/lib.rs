@@ -31,7 +31,7 @@ pub use connection::tcp_info;
 #[cfg(windows)]
 pub use datagram::{Datagram, recv_with_destination, request_destination};
 #[cfg(windows)]
-pub use options::{mss, path_mtu, set_dont_fragment, set_user_timeout, unread_bytes};
+pub use options::{mss, path_mtu, set_dont_fragment, set_user_timeout, sorted, unread_bytes};
 #[cfg(windows)]
 pub use process::cpu_times;
 #[cfg(windows)]

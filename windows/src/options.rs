@@ -79,12 +79,13 @@ pub(crate) fn raw(socket: BorrowedSocket<'_>) -> SOCKET {
 
 /// The result of a Winsock call; an option that the system does not know is `Unsupported`.
 pub(crate) fn check(result: i32) -> io::Result<()> {
-    if result != SOCKET_ERROR {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    Err(match error.raw_os_error() {
+    if result != SOCKET_ERROR { Ok(()) } else { Err(sorted(io::Error::last_os_error())) }
+}
+
+/// The same for the error of somebody else's call.
+pub fn sorted(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
         Some(WSAENOPROTOOPT | WSAEOPNOTSUPP) => io::Error::new(io::ErrorKind::Unsupported, error),
         _ => error,
-    })
+    }
 }

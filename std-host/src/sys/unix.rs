@@ -281,6 +281,7 @@ pub(super) type IoctlRequest = c_int;
 #[cfg(not(all(target_os = "linux", target_env = "musl")))]
 pub(super) type IoctlRequest = libc::c_ulong;
 
+#[cfg(target_os = "linux")]
 pub(super) fn u64_at(record: &[u8], filled: usize, offset: usize) -> Option<u64> {
     let bytes = record.get(..filled)?.get(offset..offset + 8)?;
     Some(u64::from_ne_bytes(bytes.try_into().ok()?))

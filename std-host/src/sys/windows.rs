@@ -141,7 +141,7 @@ pub(crate) fn set_keep_alive(socket: &Socket, wanted: KeepAlive) -> io::Result<(
     if let Some(count) = wanted.count {
         parameters = parameters.with_retries(count);
     }
-    socket.set_tcp_keepalive(&parameters)
+    socket.set_tcp_keepalive(&parameters).map_err(native::sorted)
 }
 
 pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {
