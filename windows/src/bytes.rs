@@ -136,7 +136,7 @@ impl<'a> Iterator for ControlMessages<'a> {
 }
 
 /// `N` bytes at a place, if there are as many.
-fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 

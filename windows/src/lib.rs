@@ -15,6 +15,8 @@ mod calls;
 #[cfg(windows)]
 mod channel;
 #[cfg(windows)]
+mod connection;
+#[cfg(windows)]
 mod datagram;
 #[cfg(windows)]
 mod event;
@@ -27,18 +29,32 @@ mod options;
 mod outgoing;
 #[cfg(windows)]
 mod process;
+mod qos;
+#[cfg(windows)]
+mod qwave;
+#[cfg(windows)]
+mod system;
+mod tcp_info;
+mod threads;
 
 #[cfg(windows)]
 pub use calls::is_of_the_file;
 #[cfg(windows)]
 pub use channel::{Channel, Message, Route};
 #[cfg(windows)]
+pub use connection::tcp_info;
+#[cfg(windows)]
 pub use datagram::{Datagram, recv_with_destination, request_destination};
 #[cfg(windows)]
 pub use event::{Interest, Wake};
 #[cfg(windows)]
-pub use options::{
-    mss, path_mtu, request_joined, set_dont_fragment, set_user_timeout, unread_bytes,
-};
+pub use options::{mss, path_mtu, request_joined, set_dont_fragment, set_user_timeout, sorted};
 #[cfg(windows)]
 pub use process::cpu_times;
+#[cfg(windows)]
+pub use qwave::{Mark, mark};
+#[cfg(windows)]
+pub use system::{host_name, release};
+pub use tcp_info::{SenderLooks, TcpInfo};
+#[cfg(windows)]
+pub use threads::{pin_thread, thread_cpu_ns};

@@ -45,7 +45,7 @@ pub fn set_user_timeout(socket: BorrowedSocket<'_>, timeout: Duration) -> io::Re
 }
 
 /// Bytes of a TCP stream that have arrived and were not read.
-pub fn unread_bytes(socket: BorrowedSocket<'_>) -> Option<u64> {
+pub(crate) fn unread_bytes(socket: BorrowedSocket<'_>) -> Option<u64> {
     let mut bytes = 0u32;
     // SAFETY: this request writes one u32, which `bytes` is.
     check(unsafe { ioctlsocket(raw(socket), FIONREAD, &raw mut bytes) }).ok()?;
@@ -134,14 +134,15 @@ pub(crate) fn raw(socket: BorrowedSocket<'_>) -> SOCKET {
 
 /// The result of a Winsock call; an option that the system does not know is `Unsupported`.
 pub(crate) fn check(result: i32) -> io::Result<()> {
-    if result != SOCKET_ERROR {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    Err(match error.raw_os_error() {
+    if result != SOCKET_ERROR { Ok(()) } else { Err(sorted(io::Error::last_os_error())) }
+}
+
+/// The same for the error of somebody else's call.
+pub fn sorted(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
         Some(WSAENOPROTOOPT | WSAEOPNOTSUPP) => io::Error::new(io::ErrorKind::Unsupported, error),
         _ => error,
-    })
+    }
 }
 
 /// `_IOR('t', 123, ULONG)` of `mstcpip.h`.

@@ -1,5 +1,4 @@
-//! Systems that have none of it: data is copied, datagrams go one by one, and threads run where the
-//! system likes.
+//! Systems that have none of it: data is copied, and datagrams go one by one.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -107,8 +106,4 @@ pub(crate) fn recv_messages_of_many(
     let Arrived { len, from, to } = os::recv_with_destination(socket, slot)?;
     *found = Joined { len, segment: len, from: Some(from), to, ..Joined::default() };
     Ok(1)
-}
-
-pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
-    Err(unsupported())
 }

@@ -26,6 +26,7 @@
 //! | `send_messages` | sends the first bytes of the buffer as messages of so many bytes, the last as long as it is, and returns how many the system took: one at least. The buffer may be exchanged for a copy of what it was at an earlier call |
 //! | `recv_messages` | receives a message into each slot of so many bytes as long as there are some, describes them, and returns how many: one at least |
 //! | `prepare_thread` | called once by each stream's thread: timers as exact as the system has them |
+//! | `pin_thread` | the calling thread runs on this CPU alone |
 //! | `raise_descriptor_limit` | lets the process have as many sockets as its user may allow it |
 //! | `return_large_blocks` | has freed blocks of the size of a stream's buffer go back to the system, where they would not |
 //! | `ignore_file_size_signal` | has a file above the user's limit (`ulimit -f`) be an error of its writing, not the end of the process |
@@ -35,9 +36,11 @@
 //! | `Hidden` | `new` lets a terminal at the standard input show nothing of what is typed and make no signal of Ctrl-C, and forgets what was typed before; ends with its drop |
 //! | `is_running` | whether there is a process of this number; no where nothing tells |
 //! | `cpu_times` | CPU time of the whole process |
+//! | `system_names` | system, host, release, version and machine, as `uname` has them; empty what is not told |
 //! | `socket_number` | the system's number of the socket, for reports |
 //! | `tcp_stats` | the kernel's view of a TCP connection |
-//! | `tcp_view` | what a sender's kernel says of what it waits for |
+//! | `SenderLooks` | `new` for a TCP connection; `view`, again and again, is what a sender's kernel says of what it waits for |
+//! | `SEND_BUFFER_BOUNDS_TCP` | whether no more than the send buffer of a TCP socket can be on its way |
 //! | `socket_drops` | datagrams that the socket had no room for since it was made |
 //! | `ThreadTimes` | `of_this_thread`; `cpu_ns` for which that ran, `queued_ns` for which it could have run and had no CPU |
 //! | `usable_buffer` | what of a buffer size, as the system reports it, corresponds to a size asked for |
@@ -45,6 +48,7 @@
 //! | `congestion`, `set_congestion` | name of the congestion control |
 //! | `mss`, `set_mss` | segment size of a TCP socket |
 //! | `set_traffic_class` | the TOS or traffic class byte, by the family of the packets: an IPv6 socket may carry IPv4 |
+//! | `mark_connected` | the same for a connected socket, where that is what the system marks: it lasts as long as the `Mark` that it returns |
 //! | `path_mtu` | MTU that the kernel knows towards the peer of a connected socket |
 //! | `set_max_pacing_rate` | kernel pacing, bytes per second |
 //! | `set_dont_fragment` | no fragments of IPv4 datagrams |
@@ -74,7 +78,6 @@
 //! | `request_joined` | before `recv_messages`: lets the kernel join datagrams of one size |
 //! | `request_arrivals` | before `recv_messages`: has the kernel tell when each message came, by the wall clock |
 //! | `MOST_MESSAGES` | most messages of one call of `send_messages` or `recv_messages` |
-//! | `pin_thread` | the calling thread runs on this CPU alone |
 
 use std::io;
 use std::net::SocketAddr;
@@ -132,7 +135,10 @@ mod bulk_none;
 #[cfg(target_os = "linux")]
 #[path = "look_linux.rs"]
 mod look;
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+#[path = "look_windows.rs"]
+mod look;
+#[cfg(not(any(target_os = "linux", windows)))]
 #[path = "look_none.rs"]
 mod look;
 
@@ -148,19 +154,19 @@ mod fallback;
 
 pub(crate) use bulk::{
     MOST_MESSAGES, PREFERS_SEND_FILE, SKIPS_RX_COPY, file_of, forget_errors, is_of_the_file,
-    pin_thread, request_arrivals, request_joined, request_refusals, set_least_readable,
+    request_arrivals, request_joined, request_refusals, set_least_readable,
 };
 pub(crate) use channel::Channel;
-pub(crate) use look::{ThreadTimes, socket_drops, tcp_view};
+pub(crate) use look::{SEND_BUFFER_BOUNDS_TCP, SenderLooks, ThreadTimes, socket_drops};
 pub(crate) use os::{
-    BUFFER_LIMITS, Hidden, SEND_FLAGS, SORTS_UDP_PORT, Wake, bind_sctp_also, bind_to_device,
+    BUFFER_LIMITS, Hidden, Mark, SEND_FLAGS, SORTS_UDP_PORT, Wake, bind_sctp_also, bind_to_device,
     congestion, cpu_times, exit_code, force_receive_buffer, fork, ignore_file_size_signal,
-    is_multipath, is_running, leave_terminal, mss, multipath_socket, path_mtu, prepare_thread,
-    raise_descriptor_limit, recv_with_destination, request_class, request_destination,
-    return_large_blocks, reuse_ended, sctp_socket, send_along, set_congestion, set_dont_fragment,
-    set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss, set_sctp_max_segment,
-    set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout, share_port,
-    socket_number, tcp_stats, usable_buffer,
+    is_multipath, is_running, leave_terminal, mark_connected, mss, multipath_socket, path_mtu,
+    pin_thread, prepare_thread, raise_descriptor_limit, recv_with_destination, request_class,
+    request_destination, return_large_blocks, reuse_ended, sctp_socket, send_along, set_congestion,
+    set_dont_fragment, set_flow_label, set_keep_alive, set_max_pacing_rate, set_mss,
+    set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, set_traffic_class, set_user_timeout,
+    share_port, socket_number, system_names, tcp_stats, usable_buffer,
 };
 
 pub(crate) use crate::config::KeepAlive;
