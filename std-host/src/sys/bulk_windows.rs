@@ -9,9 +9,7 @@ use std::os::windows::io::AsSocket;
 use linerate_windows as native;
 use socket2::Socket;
 
-pub(crate) use super::bulk_none::{
-    SKIPS_RX_COPY, pin_thread, request_arrivals, set_least_readable,
-};
+pub(crate) use super::bulk_none::{SKIPS_RX_COPY, request_arrivals, set_least_readable};
 pub(crate) use native::is_of_the_file;
 
 pub(crate) const MOST_MESSAGES: usize = 16;
