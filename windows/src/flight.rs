@@ -60,6 +60,11 @@ impl<S: Slot> Flight<S> {
         self.free.is_empty()
     }
 
+    /// So many more can be.
+    pub(crate) fn free(&self) -> usize {
+        self.free.len()
+    }
+
     /// The oldest operation is over.
     pub(crate) fn has_ended(&self) -> bool {
         self.busy.front().is_some_and(S::has_ended)

@@ -85,7 +85,8 @@ impl<S: Slot<Work = Vec<u8>>> Incoming<S> {
 
     /// Gives the system as many buffers as it may have; it takes none at all only with an error.
     fn begin(&mut self, buffer_bytes: usize) -> io::Result<()> {
-        while self.over.is_none() && !self.flight.is_full() {
+        // Buffers that nobody has emptied yet are some of them.
+        while self.over.is_none() && self.arrived.len() < self.flight.free() {
             let buffer = self.spare.pop().filter(|spare| spare.len() == buffer_bytes);
             let buffer = buffer.unwrap_or_else(|| vec![0; buffer_bytes]);
             if let Err((error, buffer)) = self.flight.start(buffer) {
@@ -145,6 +146,19 @@ mod tests {
         }
         assert!(blocks(&mut incoming, &mut buffer));
         assert_eq!(script.begun(), 6, "each was given again");
+    }
+
+    #[test]
+    fn a_sender_that_is_faster_fills_no_more_buffers_than_there_are() {
+        let script = Script::default();
+        let (mut incoming, mut buffer) = (incoming(&script, 2), vec![0; 8]);
+        assert!(blocks(&mut incoming, &mut buffer));
+        for received in 1..100 {
+            (0..script.begun()).for_each(|index| script.end(index, Ok(8)));
+            assert_eq!(incoming.receive(&mut buffer, 8).unwrap(), 8);
+            assert!(script.begun() <= received + 2, "{}", script.begun());
+            assert!(incoming.waiting() <= 16);
+        }
     }
 
     #[test]
