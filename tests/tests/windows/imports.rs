@@ -10,12 +10,14 @@ use object::read::pe::PeFile64;
 use object::{Architecture, LittleEndian, Object};
 
 /// Whatever is new here is in everybody's Windows.
-const SYSTEM: [&str; 5] = [
+const SYSTEM: [&str; 6] = [
     // Synchronisation of threads, by the name that Windows gives to a part of its kernel library.
     "api-ms-win-core-synch-l1-2-0.dll",
     // Random numbers of Rust's library.
     "bcryptprimitives.dll",
     "kernel32.dll",
+    // Files that the system sends by itself.
+    "mswsock.dll",
     "ntdll.dll",
     "ws2_32.dll",
 ];
