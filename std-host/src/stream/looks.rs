@@ -8,6 +8,7 @@ use linerate_core::test::{Protocol, Role};
 use linerate_core::time::Instant;
 use socket2::Socket;
 
+use super::sorter::Seat;
 use crate::sys::{self, SEND_BUFFER_BOUNDS_TCP, SenderLooks, ThreadTimes};
 
 /// Everything one sending thread counts.
@@ -66,7 +67,8 @@ impl Looks {
         Self { protocol, role, sender, thread: ThreadTimes::of_this_thread() }
     }
 
-    pub(super) fn look(&mut self, socket: &Arc<Socket>) -> HostView {
+    /// Where the stream has a seat, what that dropped counts.
+    pub(super) fn look(&mut self, socket: &Arc<Socket>, seat: Option<&Seat>) -> HostView {
         let buffer = match (self.protocol, self.role) {
             (Protocol::Tcp, Role::Sender) if !SEND_BUFFER_BOUNDS_TCP => None,
             (_, Role::Sender) => socket.send_buffer_size().ok(),
@@ -75,7 +77,9 @@ impl Looks {
         let buffer = buffer.map(|reported| sys::usable_buffer(reported) as u64);
         HostView {
             socket_drops: match (self.protocol, self.role) {
-                (Protocol::Udp, Role::Receiver) => sys::socket_drops(socket),
+                (Protocol::Udp, Role::Receiver) => {
+                    seat.map_or_else(|| sys::socket_drops(socket), Seat::drops)
+                }
                 _ => None,
             },
             buffer_bytes: buffer,

@@ -10,9 +10,14 @@ use socket2::Socket;
 use super::unix::{check, unnamed_file};
 
 pub(crate) use super::bulk_none::{
-    MOST_MESSAGES, SKIPS_RX_COPY, discard, forget_errors, recv_messages, request_arrivals,
-    request_joined, request_refusals, send_messages, set_least_readable, set_segment_size,
+    MOST_MESSAGES, PREFERS_SEND_FILE, SKIPS_RX_COPY, check_segments, discard, forget_errors,
+    recv_messages, recv_messages_of_many, request_arrivals, request_joined, request_refusals,
+    send_messages, send_messages_along, set_least_readable, set_segment_size,
 };
+
+pub(crate) fn is_of_the_file(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EIO)
+}
 
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
     let mut file = unnamed_file()?;

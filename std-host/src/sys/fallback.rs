@@ -10,9 +10,10 @@ use std::time::Duration;
 use linerate_core::stats::{CpuTimes, TcpStats};
 use socket2::{Domain, Socket};
 
-use super::{Arrived, Forked, Interest, KeepAlive, unsupported};
+use super::{Arrived, Forked, Interest, KeepAlive, Route, unsupported};
 
 pub(crate) const SEND_FLAGS: i32 = 0;
+pub(crate) const SORTS_UDP_PORT: bool = false;
 pub(crate) const BUFFER_LIMITS: (&str, &str) =
     ("the system's largest send buffer", "the system's largest receive buffer");
 
@@ -224,18 +225,23 @@ pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
     socket.set_reuse_address(true)
 }
 
+/// The system chooses the address that it comes from.
+pub(crate) fn send_along(socket: &Socket, route: &Route, bytes: &[u8]) -> io::Result<()> {
+    socket.send_to(bytes, &route.to.into()).map(drop)
+}
+
+pub(crate) fn request_class(_socket: &Socket, _route: &Route) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn request_destination(_socket: &Socket, _ipv6: bool) -> io::Result<()> {
     Err(unsupported())
 }
 
 pub(crate) fn recv_with_destination(socket: &Socket, buffer: &mut [u8]) -> io::Result<Arrived> {
-    let mut room = [MaybeUninit::<u8>::uninit(); 64];
-    let (len, from) = socket.recv_from(&mut room)?;
-    let len = len.min(buffer.len());
-    for (to, from) in buffer.iter_mut().zip(&room[..len]) {
-        // SAFETY: the system filled the first `len` bytes.
-        *to = unsafe { from.assume_init() };
-    }
+    // SAFETY: the same bytes, and socket2 only ever writes whole ones to them.
+    let room = unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [MaybeUninit<u8>]) };
+    let (len, from) = socket.recv_from(room)?;
     let from = from.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     Ok(Arrived { len, from, to: None })
 }

@@ -12,10 +12,10 @@ use super::unix::{check, ioctl_int, option_bytes, set_option, timespec, u32_at};
 use super::{Interest, unsupported};
 
 pub(crate) use super::bsd::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, bind_sctp_also, force_receive_buffer, is_multipath, mss,
-    multipath_socket, path_mtu, recv_with_destination, request_destination, return_large_blocks,
-    set_dont_fragment, set_flow_label, set_mss, set_traffic_class, share_port, unread_bytes,
-    usable_buffer,
+    BUFFER_LIMITS, SEND_FLAGS, SORTS_UDP_PORT, Wake, bind_sctp_also, force_receive_buffer,
+    is_multipath, mss, multipath_socket, path_mtu, recv_with_destination, request_class,
+    request_destination, return_large_blocks, send_along, set_dont_fragment, set_flow_label,
+    set_mss, set_traffic_class, share_port, unread_bytes, usable_buffer,
 };
 pub(crate) use super::sctp::{
     sctp_socket, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,

@@ -403,4 +403,42 @@ impl Control {
     }
 }
 
+/// Control messages to send.
+#[cfg(target_os = "linux")]
+pub(super) struct Outgoing {
+    room: Control,
+    filled: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl Outgoing {
+    pub(super) const EMPTY: Self = Self { room: Control::EMPTY, filled: 0 };
+
+    /// Adds one, of at most 32 bytes; three fit.
+    pub(super) fn push(&mut self, level: c_int, kind: c_int, data: &[u8]) {
+        let len = data.len() as u32;
+        // SAFETY: the macro calculates with a number.
+        let (message_len, space) = unsafe { (libc::CMSG_LEN(len), libc::CMSG_SPACE(len)) };
+        let header =
+            libc::cmsghdr { cmsg_len: message_len as _, cmsg_level: level, cmsg_type: kind };
+        let room = &mut self.room.0[self.filled..][..space as usize];
+        // SAFETY: the header and the data behind it lie in `room`, which is aligned for it, as all that
+        // was filled before has a length of whole words.
+        unsafe {
+            let at = room.as_mut_ptr().cast::<libc::cmsghdr>();
+            at.write(header);
+            std::ptr::copy_nonoverlapping(data.as_ptr(), libc::CMSG_DATA(at), data.len());
+        }
+        self.filled += space as usize;
+    }
+
+    /// Has a message that is sent carry them; until then this has to stay where it is.
+    pub(super) fn lend_to(&mut self, message: &mut libc::msghdr) {
+        if self.filled > 0 {
+            message.msg_control = self.room.0.as_mut_ptr().cast();
+            message.msg_controllen = self.filled as _;
+        }
+    }
+}
+
 const CONTROL_BYTES: usize = 128;

@@ -10,29 +10,15 @@ use linerate_core::stats::TcpStats;
 use linerate_windows as native;
 use socket2::{Domain, Socket, TcpKeepalive};
 
-use super::{Arrived, Interest, KeepAlive};
+use super::{Arrived, KeepAlive, Route};
 
 pub(crate) use super::fallback::{
-    BUFFER_LIMITS, Hidden, SEND_FLAGS, bind_sctp_also, congestion, exit_code, force_receive_buffer,
-    fork, ignore_file_size_signal, is_multipath, is_running, leave_terminal, prepare_thread,
-    raise_descriptor_limit, return_large_blocks, reuse_ended, set_sctp_max_segment,
+    BUFFER_LIMITS, Hidden, SEND_FLAGS, SORTS_UDP_PORT, bind_sctp_also, congestion, exit_code,
+    force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running, leave_terminal,
+    prepare_thread, raise_descriptor_limit, return_large_blocks, reuse_ended, set_sctp_max_segment,
     set_sctp_no_delay, set_sctp_streams, share_port, usable_buffer,
 };
 pub(crate) use native::{Mark, Wake, cpu_times, pin_thread};
-
-pub(crate) fn wait(
-    socket: &Socket,
-    interest: Interest,
-    wake: &Wake,
-    timeout: Option<Duration>,
-) -> io::Result<()> {
-    let interest = match interest {
-        Interest::Read => native::Interest::Read,
-        Interest::Write => native::Interest::Write,
-        Interest::Nothing => native::Interest::Nothing,
-    };
-    native::wait(socket.as_socket(), interest, wake, timeout)
-}
 
 pub(crate) fn system_names() -> [String; 5] {
     let [host, release] = [native::host_name(), native::release()].map(Option::unwrap_or_default);
@@ -51,10 +37,6 @@ pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
 /// What TCP has not sent, since the peer takes no more, is not in it.
 pub(crate) fn unacknowledged_bytes(socket: &Socket) -> Option<u64> {
     native::tcp_info(socket.as_socket()).map(|info| info.in_flight_bytes())
-}
-
-pub(crate) fn unread_bytes(socket: &Socket) -> Option<u64> {
-    native::unread_bytes(socket.as_socket())
 }
 
 pub(crate) fn mss(socket: &Socket) -> Option<u32> {
@@ -142,6 +124,21 @@ pub(crate) fn set_keep_alive(socket: &Socket, wanted: KeepAlive) -> io::Result<(
         parameters = parameters.with_retries(count);
     }
     socket.set_tcp_keepalive(&parameters).map_err(native::sorted)
+}
+
+/// The class of its datagrams is a matter of the whole socket.
+pub(super) fn native_route(route: &Route) -> native::Route {
+    native::Route { to: route.to, from: route.from }
+}
+
+pub(crate) fn send_along(socket: &Socket, route: &Route, bytes: &[u8]) -> io::Result<()> {
+    native_route(route).send(socket.as_socket(), bytes)
+}
+
+pub(crate) fn request_class(_socket: &Socket, _route: &Route) -> io::Result<()> {
+    let reason =
+        "Windows marks what a connected socket sends, and a server's UDP streams share one";
+    Err(io::Error::new(io::ErrorKind::Unsupported, reason))
 }
 
 pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {
