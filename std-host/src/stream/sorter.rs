@@ -14,6 +14,7 @@ use linerate_core::test::Protocol;
 use socket2::Socket;
 
 use super::datagrams::{Incoming, Message};
+use super::intake::SPARED;
 use super::mailbox::{Letter, Mailbox};
 use super::outcome::{Remedy, remedy};
 use super::socket::canonical;
@@ -314,41 +315,42 @@ impl Reader {
     fn run(mut self, greet: impl Fn(&[u8], Arrived)) {
         sys::prepare_thread();
         let sorter = self.sorter.clone();
-        let room = sorter.socket.recv_buffer_size().unwrap_or(0) as u64 / 16;
+        let room = sorter.socket.recv_buffer_size().unwrap_or(0) as u64 / SPARED;
         let mut rests = Rests::new(sorter.clock.now(), room);
         while !sorter.is_over() {
             let (round, held) = (sorter.rounds.asked(), self.incoming.held_bytes());
             let error = self.read(&greet, held);
-            if error.is_none() {
-                sorter.rounds.finish(round);
-                continue;
-            }
-            match error.map_or(Remedy::Again, |error| remedy(Protocol::Udp, &error)) {
-                Remedy::Wait => {
+            match error.as_ref().map(|error| remedy(Protocol::Udp, error)) {
+                None => sorter.rounds.finish(round),
+                Some(Remedy::Wait) => {
                     sorter.rounds.finish(round);
                     let came = self.incoming.held_bytes();
                     let rest = rests.after(sorter.clock.now(), came);
-                    let may_rest =
-                        sorter.reads.has_times && sorter.patient.load(Ordering::Relaxed) > 0;
-                    match rest.filter(|_| may_rest) {
-                        Some(rest) => std::thread::sleep(rest),
-                        None => {
-                            if came == held {
-                                // Woken by nothing else, then, or the wake.
-                                sys::forget_errors(&sorter.socket);
-                            }
-                            self.wait(Interest::Read, None);
-                        }
-                    }
+                    self.pass_time(rest, came == held);
                 }
-                Remedy::Again => sys::forget_errors(&sorter.socket),
+                Some(Remedy::Again) => sys::forget_errors(&sorter.socket),
                 // Nothing that a port is told ends it, but it must not spin on an error that stays.
-                Remedy::Pause(_) | Remedy::GiveUp => {
+                Some(Remedy::Pause(_) | Remedy::GiveUp) => {
                     sys::forget_errors(&sorter.socket);
                     self.wait(Interest::Nothing, Some(PAUSE));
                 }
             }
         }
+    }
+
+    /// Leaves the empty socket alone for a while, if somebody's datagrams may wait that long, or until more
+    /// has come.
+    fn pass_time(&self, rest: Option<Duration>, is_idle: bool) {
+        let Sorter { reads, patient, socket, .. } = &*self.sorter;
+        let may_rest = reads.has_times && patient.load(Ordering::Relaxed) > 0;
+        if let Some(rest) = rest.filter(|_| may_rest) {
+            return std::thread::sleep(rest);
+        }
+        if is_idle {
+            // What the network said may be all that ended the last wait.
+            sys::forget_errors(socket);
+        }
+        self.wait(Interest::Read, None);
     }
 
     /// Sorts what is there, until there is an error; or as much as the socket can have held when `held`
