@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use linerate_core::protocol::greeting::NamedGreeting;
 use linerate_core::test::Protocol;
+use linerate_core::time::Instant;
 use socket2::Socket;
 
 use super::datagrams::{Incoming, Message};
@@ -18,10 +19,11 @@ use super::intake::SPARED;
 use super::mailbox::{Letter, Mailbox};
 use super::outcome::{Remedy, remedy};
 use super::socket::canonical;
+use super::thread::LOOK_INTERVAL;
 use super::udp::Rests;
 use crate::clock::Clock;
 use crate::report::Engine;
-use crate::sys::{self, Arrived, Channel, Interest, Route, Wake};
+use crate::sys::{self, Arrived, Channel, Interest, Route, ThreadTimes, Wake};
 
 /// The socket and who sits at it.
 #[derive(Debug)]
@@ -37,6 +39,9 @@ pub(super) struct Sorter {
     /// Receivers that do not mind if their datagrams wait a little.
     patient: AtomicUsize,
     rounds: Rounds,
+    /// Of the thread that reads, as it last looked.
+    cpu_ns: AtomicU64,
+    queued_ns: AtomicU64,
     /// How the datagrams are read, but for how many at once.
     reads: Reads,
 }
@@ -111,6 +116,8 @@ impl Sorter {
             is_open: AtomicBool::new(true),
             patient: AtomicUsize::new(0),
             rounds: Rounds::default(),
+            cpu_ns: AtomicU64::new(0),
+            queued_ns: AtomicU64::new(0),
             reads,
         });
         let reader = Reader {
@@ -238,6 +245,13 @@ impl Seat {
         grown.map(|grown| grown + dropped).or((dropped > 0).then_some(dropped))
     }
 
+    /// For how long the thread that reads the socket has run, and could have run and had no CPU; zero where
+    /// the system does not tell.
+    pub(super) fn reader_ns(&self) -> (u64, u64) {
+        let Sorter { cpu_ns, queued_ns, .. } = &*self.sorter;
+        (cpu_ns.load(Ordering::Relaxed), queued_ns.load(Ordering::Relaxed))
+    }
+
     pub(super) fn engine(&self, joins_arrivals: bool) -> Engine {
         let Reads { only_headers, has_times, .. } = self.sorter.reads;
         let (row, call) = self.mailbox.rows();
@@ -317,7 +331,15 @@ impl Reader {
         let sorter = self.sorter.clone();
         let room = sorter.socket.recv_buffer_size().unwrap_or(0) as u64 / SPARED;
         let mut rests = Rests::new(sorter.clock.now(), room);
+        let times = ThreadTimes::of_this_thread();
+        let mut look_due = Instant::ZERO;
         while !sorter.is_over() {
+            let now = sorter.clock.now();
+            if now >= look_due {
+                look_due = now + LOOK_INTERVAL;
+                sorter.cpu_ns.store(times.cpu_ns().unwrap_or(0), Ordering::Relaxed);
+                sorter.queued_ns.store(times.queued_ns().unwrap_or(0), Ordering::Relaxed);
+            }
             let (round, held) = (sorter.rounds.asked(), self.incoming.held_bytes());
             let error = self.read(&greet, held);
             match error.as_ref().map(|error| remedy(Protocol::Udp, error)) {
