@@ -49,6 +49,8 @@ pub(super) struct Sorter {
 #[derive(Debug, Default)]
 struct Seats {
     by_peer: HashMap<SocketAddr, Arc<Mailbox>>,
+    /// Which places are taken.
+    places: Vec<bool>,
     /// How many there have ever been.
     count: u64,
     /// Nobody reads any more.
@@ -78,7 +80,9 @@ pub(super) struct Seat {
     route: Route,
     mailbox: Arc<Mailbox>,
     is_patient: AtomicBool,
-    /// Its number, and whether it came to an empty table.
+    /// The lowest that was free, from zero.
+    place: usize,
+    /// How many had come with it, and whether nobody else was there then.
     number: u64,
     is_first: bool,
     /// What the socket had dropped before it came.
@@ -161,12 +165,13 @@ impl Sorter {
             return Err(io::ErrorKind::NotConnected.into());
         }
         seats.count += 1;
+        let place = seats.take_place();
         let (number, is_first) = (seats.count, seats.by_peer.is_empty());
         seats.by_peer.insert(peer, mailbox.clone());
         drop(seats);
         let is_patient = AtomicBool::new(false);
         let sorter = self.clone();
-        Ok(Seat { sorter, peer, route, mailbox, is_patient, number, is_first, socket_drops })
+        Ok(Seat { sorter, peer, route, mailbox, is_patient, place, number, is_first, socket_drops })
     }
 
     /// Whether no stream is there.
@@ -193,6 +198,12 @@ impl Sorter {
 impl Seat {
     pub(super) fn socket(&self) -> &Arc<Socket> {
         &self.sorter.socket
+    }
+
+    /// A number that tells the streams of the socket apart, which the first has from the system.
+    pub(super) fn socket_number(&self) -> i32 {
+        let place = i32::try_from(self.place).unwrap_or(i32::MAX);
+        sys::socket_number(self.socket()).saturating_add(place)
     }
 
     /// The way to the peer.
@@ -274,8 +285,21 @@ impl Drop for Seat {
         if seats.by_peer.get(&self.peer).is_some_and(|found| Arc::ptr_eq(found, &self.mailbox)) {
             seats.by_peer.remove(&self.peer);
         }
+        seats.places[self.place] = false;
         drop(seats);
         self.sorter.wake.wake();
+    }
+}
+
+impl Seats {
+    fn take_place(&mut self) -> usize {
+        let free = self.places.iter().position(|is_taken| !is_taken);
+        let place = free.unwrap_or_else(|| {
+            self.places.push(false);
+            self.places.len() - 1
+        });
+        self.places[place] = true;
+        place
     }
 }
 
