@@ -182,11 +182,11 @@ impl Workshop {
                 None => Source::Blocks(block, count),
             });
         };
-        let is_zero_copy = self.payload_file.is_some();
-        let again = is_zero_copy.then(|| file.try_clone()).transpose()?;
+        let is_uncopied = self.payload_file.is_some() || sys::PREFERS_SEND_FILE;
+        let again = is_uncopied.then(|| file.try_clone()).transpose()?;
         let reader = Reader::new(file, plan.block_bytes as usize * blocks_a_call(plan));
         Ok(match again {
-            Some(file) => Source::FileUncopied(file, reader),
+            Some(file) => Source::FileUncopied(file.into(), reader),
             None => Source::File(reader),
         })
     }

@@ -9,7 +9,7 @@ use linerate_core::time::Instant;
 use socket2::Socket;
 
 use super::sorter::Seat;
-use crate::sys::{self, ThreadTimes};
+use crate::sys::{self, SEND_BUFFER_BOUNDS_TCP, SenderLooks, ThreadTimes};
 
 /// Everything one sending thread counts.
 pub(super) type Sender = SendFlow<BUCKETS>;
@@ -57,6 +57,7 @@ impl<const WORDS: usize> Flow for ReceiveFlow<WORDS, BUCKETS> {
 pub(super) struct Looks {
     protocol: Protocol,
     role: Role,
+    sender: SenderLooks,
     thread: ThreadTimes,
     /// Where the socket is shared: the stream's place there, and the times of the thread that reads it when
     /// this was made.
@@ -67,15 +68,17 @@ impl Looks {
     pub(super) fn new(protocol: Protocol, role: Role, seat: Option<Arc<Seat>>) -> Self {
         let seat = seat.filter(|_| role == Role::Receiver);
         let seat = seat.map(|seat| (seat.clone(), seat.reader_ns()));
-        Self { protocol, role, thread: ThreadTimes::of_this_thread(), seat }
+        let sender = SenderLooks::new();
+        Self { protocol, role, sender, thread: ThreadTimes::of_this_thread(), seat }
     }
 
-    pub(super) fn look(&self, socket: &Arc<Socket>) -> HostView {
-        let buffer = match self.role {
-            Role::Sender => socket.send_buffer_size(),
-            Role::Receiver => socket.recv_buffer_size(),
+    pub(super) fn look(&mut self, socket: &Arc<Socket>) -> HostView {
+        let buffer = match (self.protocol, self.role) {
+            (Protocol::Tcp, Role::Sender) if !SEND_BUFFER_BOUNDS_TCP => None,
+            (_, Role::Sender) => socket.send_buffer_size().ok(),
+            (_, Role::Receiver) => socket.recv_buffer_size().ok(),
         };
-        let buffer = buffer.ok().map(|reported| sys::usable_buffer(reported) as u64);
+        let buffer = buffer.map(|reported| sys::usable_buffer(reported) as u64);
         let (thread_cpu_ns, thread_queued_ns) = self.thread_ns();
         HostView {
             socket_drops: match (self.protocol, self.role, &self.seat) {
@@ -87,7 +90,7 @@ impl Looks {
             thread_cpu_ns,
             thread_queued_ns,
             tcp: match (self.protocol, self.role) {
-                (Protocol::Tcp, Role::Sender) => sys::tcp_view(socket),
+                (Protocol::Tcp, Role::Sender) => self.sender.view(socket),
                 _ => None,
             },
         }

@@ -33,7 +33,6 @@ use linerate_core::flow::StreamPlan;
 use linerate_core::session::StreamEvent;
 use linerate_core::stats::{BUCKETS, FlowDetail, Sample};
 use linerate_core::test::{MAX_TCP_BLOCK, MAX_UDP_BLOCK, MIN_UDP_BLOCK, Protocol, Role, StreamId};
-use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use cpu::{check_cpu, require_cpu, unusable_cpu};
@@ -75,8 +74,7 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 struct Stream {
     role: Role,
-    protocol: Protocol,
-    socket: Arc<Socket>,
+    socket: DataSocket,
     shared: Arc<Shared>,
     /// Resolves when the final tally is published, or when the thread is gone.
     stopped: Option<oneshot::Receiver<()>>,
@@ -111,7 +109,7 @@ impl Streams {
             let channel = socket.line().channel()?;
             let work = workshop.work(&channel, socket.line().seat(), &plan)?;
             let news = news.clone();
-            let stream = Stream::start(&socket, channel, plan, clock, cpu, work, news)?;
+            let stream = Stream::start(socket, channel, plan, clock, cpu, work, news)?;
             streams.streams.push(stream);
         }
         streams.warnings = workshop.into_warnings();
@@ -191,7 +189,7 @@ impl Drop for Streams {
 
 impl Stream {
     fn start(
-        socket: &DataSocket,
+        socket: DataSocket,
         channel: Channel,
         plan: StreamPlan,
         clock: Clock,
@@ -199,19 +197,13 @@ impl Stream {
         work: Work,
         news: mpsc::UnboundedSender<News>,
     ) -> io::Result<Self> {
-        let seat = socket.line().seat();
-        let wake = seat.map(|seat| Ok(seat.mailbox().wake().clone()));
+        let seat = socket.line().seat().cloned();
+        let wake = seat.as_ref().map(|seat| Ok(seat.mailbox().wake().clone()));
         let wake = wake.unwrap_or_else(|| sys::Wake::new().map(Arc::new))?;
         let shared = Arc::new(Shared::new(wake));
         let (stopped_sender, stopped) = oneshot::channel();
-        let context = Context::new(
-            &plan,
-            (channel, seat.cloned()),
-            clock,
-            shared.clone(),
-            news,
-            stopped_sender,
-        );
+        let context =
+            Context::new(&plan, (channel, seat), clock, shared.clone(), news, stopped_sender);
         let (at_work, working) = oneshot::channel();
         let work = move || {
             let _at_work: oneshot::Sender<()> = at_work;
@@ -235,8 +227,7 @@ impl Stream {
         let thread = std::thread::Builder::new().name(name).spawn(work)?;
         Ok(Self {
             role: plan.role,
-            protocol: socket.protocol(),
-            socket: socket.socket().clone(),
+            socket,
             shared,
             stopped: Some(stopped),
             thread: Some(thread),
@@ -245,8 +236,8 @@ impl Stream {
     }
 
     fn sample(&self) -> Sample {
-        let tcp = match (self.protocol, self.role) {
-            (Protocol::Tcp, Role::Sender) => sys::tcp_stats(&self.socket),
+        let tcp = match (self.socket.protocol(), self.role) {
+            (Protocol::Tcp, Role::Sender) => sys::tcp_stats(self.socket.socket()),
             _ => None,
         };
         Sample { tcp, ..self.shared.sample() }

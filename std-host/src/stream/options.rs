@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::error::words;
 use crate::report::{SocketBuffers, Warning};
-use crate::sys::{self, Route};
+use crate::sys::{self, Mark, Route};
 
 /// Options of a test's data sockets.
 #[derive(Debug, Clone)]
@@ -116,6 +116,16 @@ impl SocketOptions {
             option: "--mptcp",
             reason: "the server does not speak it, so the streams are plain TCP".into(),
         })
+    }
+
+    /// Marks what a connected socket sends, where that is not done before; the other value is what could
+    /// not be had.
+    pub(super) fn mark(&self, socket: &Socket) -> (Option<Mark>, Option<Warning>) {
+        match (self.tos != 0).then(|| sys::mark_connected(socket, self.tos)) {
+            Some(Ok(mark)) => (Some(mark), None),
+            Some(Err(error)) => (None, refusal("--tos", Err(error))),
+            None => (None, None),
+        }
     }
 
     /// Applies everything to a socket that carries IPv6 or IPv4 and returns what could not be had.

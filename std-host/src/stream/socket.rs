@@ -17,11 +17,13 @@ use super::outcome::{Remedy, remedy};
 use super::sorter::Seat;
 use super::{LocalPoint, SocketOptions};
 use crate::report::{SocketBuffers, Warning};
-use crate::sys::{self, Channel};
+use crate::sys::{self, Channel, Mark};
 
 /// A connected data socket, non-blocking, with the test's options applied.
 #[derive(Debug)]
 pub(crate) struct DataSocket {
+    /// Ends before the socket.
+    _mark: Option<Mark>,
     line: Line,
     protocol: Protocol,
     local: SocketAddr,
@@ -158,12 +160,15 @@ impl DataSocket {
     pub(super) fn new(
         socket: Socket,
         options: &SocketOptions,
-        warnings: Vec<Warning>,
+        mut warnings: Vec<Warning>,
     ) -> io::Result<Self> {
         let address = |address: socket2::SockAddr| {
             address.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
         };
+        let (mark, warning) = options.mark(&socket);
+        warnings.extend(warning);
         Ok(Self {
+            _mark: mark,
             protocol: options.protocol(),
             local: canonical(address(socket.local_addr()?)?),
             peer: canonical(address(socket.peer_addr()?)?),
@@ -181,6 +186,7 @@ impl DataSocket {
         warnings: Vec<Warning>,
     ) -> Self {
         Self {
+            _mark: None,
             protocol: options.protocol(),
             local,
             peer,

@@ -390,7 +390,7 @@ impl Reader {
         let Sorter { reads, patient, socket, .. } = &*self.sorter;
         let may_rest = reads.has_times && patient.load(Ordering::Relaxed) > 0;
         if let Some(rest) = rest.filter(|_| may_rest) {
-            return std::thread::sleep(rest);
+            return self.channel.rest(rest);
         }
         if is_idle {
             // What the network said may be all that ended the last wait.

@@ -248,7 +248,7 @@ impl Context {
             self.publish(sample());
         }
         if left < SHORT_WAIT {
-            std::thread::sleep(left);
+            self.channel.rest(left);
         } else {
             self.wait(Interest::Nothing, Some(until));
         }

@@ -94,7 +94,7 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Int
                 context.publish_if_due(now, || flow.sample());
                 match rests.after(now, incoming.held()) {
                     _ if may_hold_more => {}
-                    Some(rest) => std::thread::sleep(rest),
+                    Some(rest) => context.channel.rest(rest),
                     None => {
                         // The next wait may be long.
                         context.publish(flow.sample());

@@ -1,6 +1,6 @@
 //! Linux's ways to move much with few calls and few copies: `memfd_create(2)`, `sendfile(2)`,
 //! `MSG_TRUNC` of `tcp(7)` and `udp(7)`, segmentation offload of `udp(7)`, `sendmmsg(2)` and
-//! `recvmmsg(2)`; and `sched_setaffinity(2)`.
+//! `recvmmsg(2)`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use libc::{c_int, c_ulong};
+use libc::c_int;
 use socket2::{SockAddr, SockAddrStorage, Socket};
 
 use super::os::{control_of, destination};
@@ -19,6 +19,8 @@ use super::{Joined, Route, SEND_FLAGS};
 
 pub(crate) const SKIPS_RX_COPY: bool = true;
 pub(crate) const MOST_MESSAGES: usize = 16;
+/// iperf3 reads and sends unless it is told otherwise, and so does this.
+pub(crate) const PREFERS_SEND_FILE: bool = false;
 
 /// In memory, or in a temporary directory where a kernel before 3.17 has no such files.
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
@@ -48,6 +50,10 @@ pub(crate) fn send_file(
     check_len(unsafe {
         libc::sendfile(socket.as_raw_fd(), file.as_raw_fd(), &raw mut offset, most)
     })
+}
+
+pub(crate) fn is_of_the_file(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EIO)
 }
 
 /// The flag throws away what is read of a byte stream.
@@ -285,16 +291,3 @@ fn time_of(data: &[u8]) -> Option<SystemTime> {
 }
 
 const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-
-pub(crate) fn pin_thread(cpu: u16) -> io::Result<()> {
-    const BITS: usize = c_ulong::BITS as usize;
-    let mut mask: [c_ulong; CPUS / BITS] = [0; CPUS / BITS];
-    let cpu = usize::from(cpu);
-    *mask.get_mut(cpu / BITS).ok_or(io::ErrorKind::InvalidInput)? = 1 << (cpu % BITS);
-    // SAFETY: the kernel reads as many bytes as the size says, a bit for each CPU; no thread but the
-    // calling one is meant by 0.
-    check(unsafe { libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast()) }).map(drop)
-}
-
-/// The library's own type has room for 1024 CPUs only, and `-A` goes up to number 1024.
-const CPUS: usize = 2048;

@@ -1,5 +1,4 @@
-//! Systems that have none of it: data is copied, datagrams go one by one, and threads run where the
-//! system likes.
+//! Systems that have none of it: data is copied, and datagrams go one by one.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,6 +9,7 @@ use super::{Arrived, Joined, Route, SEND_FLAGS, os, unsupported};
 
 pub(crate) const SKIPS_RX_COPY: bool = false;
 pub(crate) const MOST_MESSAGES: usize = 1;
+pub(crate) const PREFERS_SEND_FILE: bool = false;
 
 pub(crate) fn file_of(_bytes: &[u8]) -> io::Result<File> {
     Err(unsupported())
@@ -22,6 +22,10 @@ pub(crate) fn send_file(
     _most: usize,
 ) -> io::Result<usize> {
     Err(unsupported())
+}
+
+pub(crate) fn is_of_the_file(_error: &io::Error) -> bool {
+    false
 }
 
 pub(crate) fn discard(_socket: &Socket, _buffer: &mut [u8]) -> io::Result<usize> {
@@ -102,8 +106,4 @@ pub(crate) fn recv_messages_of_many(
     let Arrived { len, from, to } = os::recv_with_destination(socket, slot)?;
     *found = Joined { len, segment: len, from: Some(from), to, ..Joined::default() };
     Ok(1)
-}
-
-pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
-    Err(unsupported())
 }

@@ -52,6 +52,10 @@ impl Channel {
         os::wait(&self.socket, interest, wake, timeout)
     }
 
+    pub(crate) fn rest(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
     pub(crate) fn send_blocks(
         &self,
         block: &Arc<[u8]>,
@@ -80,7 +84,12 @@ impl Channel {
         self.socket.send_with_flags(bytes, SEND_FLAGS)
     }
 
-    pub(crate) fn send_file(&self, file: &File, offset: u64, most: usize) -> io::Result<usize> {
+    pub(crate) fn send_file(
+        &self,
+        file: &Arc<File>,
+        offset: u64,
+        most: usize,
+    ) -> io::Result<usize> {
         bulk::send_file(&self.socket, file, offset, most)
     }
 

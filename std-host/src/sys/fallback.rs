@@ -55,6 +55,10 @@ pub(crate) fn wait(
 
 pub(crate) fn prepare_thread() {}
 
+pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn fork() -> io::Result<Forked> {
     Err(unsupported())
 }
@@ -88,6 +92,11 @@ pub(crate) fn return_large_blocks() {}
 
 pub(crate) fn cpu_times() -> CpuTimes {
     CpuTimes::default()
+}
+
+pub(crate) fn system_names() -> [String; 5] {
+    let machine = std::env::consts::ARCH.into();
+    [std::env::consts::OS.into(), String::new(), String::new(), String::new(), machine]
 }
 
 pub(crate) fn socket_number(_socket: &Socket) -> i32 {
@@ -132,6 +141,14 @@ pub(crate) fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
 
 pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::Result<()> {
     if ipv6 { Err(unsupported()) } else { socket.set_tos_v4(class.into()) }
+}
+
+/// Every system but Windows marks by [`set_traffic_class`].
+#[derive(Debug)]
+pub(crate) struct Mark;
+
+pub(crate) fn mark_connected(_socket: &Socket, _class: u8) -> io::Result<Mark> {
+    Ok(Mark)
 }
 
 pub(crate) fn path_mtu(_socket: &Socket, _ipv6: bool) -> Option<u32> {

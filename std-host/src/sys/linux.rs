@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use libc::c_int;
+use libc::{c_int, c_ulong};
 use linerate_core::stats::TcpStats;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -19,8 +19,9 @@ pub(crate) use super::sctp::{
     sctp_socket, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
 };
 pub(crate) use super::unix::{
-    Hidden, congestion, cpu_times, exit_code, fork, ignore_file_size_signal, is_running,
-    leave_terminal, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+    Hidden, Mark, congestion, cpu_times, exit_code, fork, ignore_file_size_signal, is_running,
+    leave_terminal, mark_connected, raise_descriptor_limit, reuse_ended, set_keep_alive,
+    socket_number, system_names,
 };
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
@@ -99,6 +100,19 @@ pub(crate) fn prepare_thread() {
     // SAFETY: no pointers; it concerns the calling thread only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
+
+pub(crate) fn pin_thread(cpu: u16) -> io::Result<()> {
+    const BITS: usize = c_ulong::BITS as usize;
+    let mut mask: [c_ulong; CPUS / BITS] = [0; CPUS / BITS];
+    let cpu = usize::from(cpu);
+    *mask.get_mut(cpu / BITS).ok_or(io::ErrorKind::InvalidInput)? = 1 << (cpu % BITS);
+    // SAFETY: the kernel reads as many bytes as the size says, a bit for each CPU; no thread but the
+    // calling one is meant by 0.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast()) }).map(drop)
+}
+
+/// The library's own type has room for 1024 CPUs only, and `-A` goes up to number 1024.
+const CPUS: usize = 2048;
 
 /// Reads `struct tcp_info`, which older kernels know less of: what they leave out is `None`.
 pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
