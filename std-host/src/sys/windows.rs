@@ -11,14 +11,14 @@ use socket2::{Socket, TcpKeepalive};
 use super::{Arrived, Interest, KeepAlive, unsupported};
 
 pub(crate) use super::fallback::{
-    BUFFER_LIMITS, Hidden, SEND_FLAGS, bind_sctp_also, bind_to_device, congestion, exit_code,
-    force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running, leave_terminal,
+    BUFFER_LIMITS, SEND_FLAGS, bind_sctp_also, bind_to_device, congestion, exit_code,
+    force_receive_buffer, fork, ignore_file_size_signal, is_multipath, leave_terminal,
     multipath_socket, prepare_thread, raise_descriptor_limit, return_large_blocks, reuse_ended,
     sctp_socket, set_congestion, set_flow_label, set_max_pacing_rate, set_mss,
     set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams, share_port, tcp_stats,
     unacknowledged_bytes, usable_buffer,
 };
-pub(crate) use native::{Wake, cpu_times};
+pub(crate) use native::{Hidden, Wake, cpu_times, is_running};
 
 pub(crate) fn wait(
     socket: &Socket,
