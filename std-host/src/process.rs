@@ -5,8 +5,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::path::PathBuf;
 
-use crate::error::{Error, words};
-use crate::small_file::{self, is_pipe};
+use crate::error::Error;
+use crate::small_file::{self, Kind};
 use crate::sys::{self, Forked};
 
 /// A file with the number of this process in it (`-I`), for as long as this value lives.
@@ -31,16 +31,16 @@ impl PidFile {
             return Err(Error::System {
                 what: ANOTHER_RUNS.into(),
                 message: format!("process {process}, named by {}", path.display()),
+                code: None,
             });
         }
         let written =
             create_private(&path).and_then(|mut file| write!(file, "{}", std::process::id()));
         match written {
             Ok(()) => Ok(Self { path }),
-            Err(error) => Err(Error::System {
-                what: format!("unable to write PID file: {}", path.display()),
-                message: words(&error),
-            }),
+            Err(error) => {
+                Err(Error::system(format!("unable to write PID file: {}", path.display()), &error))
+            }
         }
     }
 
@@ -70,8 +70,7 @@ fn create_private(path: &std::path::Path) -> io::Result<fs::File> {
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let (file, _) = small_file::open_now(&mut options, path, |metadata| !is_pipe(metadata))?;
-    Ok(file)
+    small_file::open_now(&mut options, path, |kind| kind != Kind::Pipe)
 }
 
 /// Which of the two processes this is, after the command has split.

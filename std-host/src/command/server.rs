@@ -23,6 +23,7 @@ use linerate_core::test::End;
 use tokio::sync::Notify;
 
 use super::console::{Console, Purpose};
+use super::events;
 use super::journal::{self, Journal};
 use super::policy::Policy;
 use super::printer::{Report, is_plain, text_options};
@@ -30,16 +31,25 @@ use super::{block_on, open_console, signals, supervise, tell_failure};
 
 /// Serves until it is told to stop, or for one test.
 pub(crate) fn server(
-    mut config: ServerConfig,
+    config: ServerConfig,
     output: OutputConfig,
     process: ProcessConfig,
 ) -> ExitCode {
+    match run(config, output, process) {
+        Ok(()) => ExitCode::Success,
+        Err(error) => error.exit_code(),
+    }
+}
+
+/// The same; why it did not serve is said already.
+pub(super) fn run(
+    mut config: ServerConfig,
+    output: OutputConfig,
+    process: ProcessConfig,
+) -> Result<(), Error> {
     let log = journal::format(&output, process.daemon);
     let purpose = Purpose { end: End::Server, log, lasts: !config.one_off };
-    let console = match open_console(&output, purpose) {
-        Ok(console) => console,
-        Err(code) => return code,
-    };
+    let console = open_console(&output, purpose)?;
     config.affinity.into_iter().for_each(run_on_cpu);
     let limits = process.limits.load();
     let served = limits.and_then(|limits| {
@@ -58,17 +68,13 @@ pub(crate) fn server(
             readiness,
         ))
     });
-    match served {
-        Ok(()) => ExitCode::Success,
-        Err(error) => {
-            tell_failure(&console, &output, &error, End::Server);
-            if process.daemon {
-                console.error_beside_file(&error);
-            }
-            console.flush(Some(LAST_OUTPUT));
-            error.exit_code()
+    served.inspect_err(|error| {
+        tell_failure(&console, &output, error, End::Server);
+        if process.daemon || events::log().is_some() {
+            console.error_beside_file(error);
         }
-    }
+        console.flush(Some(LAST_OUTPUT));
+    })
 }
 
 /// Begins to become a daemon, if it shall be one. The process that was started ends here, with the
