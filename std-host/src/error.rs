@@ -161,11 +161,12 @@ impl Error {
     }
 }
 
-/// What the system says, in its words alone: the standard library adds the number.
+/// What the system says, in its words alone: the standard library adds the number, and Windows ends its
+/// sentences.
 pub(crate) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
-        Some(at) if error.raw_os_error().is_some() => text[..at].to_owned(),
+        Some(at) if error.raw_os_error().is_some() => text[..at].trim_end_matches('.').to_owned(),
         _ => text,
     }
 }

@@ -67,10 +67,12 @@ fn named_by(path: &std::path::Path) -> Option<u32> {
 /// A file that its owner alone may read and write, as iperf3 makes it.
 fn create_private(path: &std::path::Path) -> io::Result<fs::File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    small_file::open_now(&mut options, path, |kind| kind != Kind::Pipe)
+    let file = small_file::open_now(&mut options, path, |kind| kind != Kind::Pipe)?;
+    small_file::empty(&file)?;
+    Ok(file)
 }
 
 /// Which of the two processes this is, after the command has split.

@@ -60,6 +60,17 @@ pub(crate) fn open_now(
     if fits(kind) { Ok(file) } else { Err(no_file(kind)) }
 }
 
+/// Empties what was opened, if that is something that holds bytes.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn empty(file: &File) -> io::Result<()> {
+    match kind_of(file)? {
+        Kind::File => file.set_len(0),
+        _ => Ok(()),
+    }
+}
+
 /// What was opened.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ mod calibrate;
 mod client;
 mod console;
 mod events;
+mod firewall;
 mod journal;
 mod password;
 mod policy;

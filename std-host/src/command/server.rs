@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 
 use super::console::{Console, Purpose};
 use super::events;
+use super::firewall;
 use super::journal::{self, Journal};
 use super::policy::Policy;
 use super::printer::{Report, is_plain, text_options};
@@ -128,6 +129,7 @@ async fn serve(
         told_of_interrupt: AtomicBool::new(false),
     });
     log.print_banner(1);
+    log.hint_at_firewall();
     log.journal.write(&LogLine::new("start").with("port", log.port));
     let supervisor = Supervisor::from_env().map(Arc::new);
     if let Some(supervisor) = &supervisor {
@@ -172,6 +174,15 @@ impl Log {
     fn print_banner(&self, test_number: u64) {
         if !self.output.is_json() {
             self.console.print(banner(&text_options(&self.output), self.port, test_number));
+        }
+    }
+
+    /// Nobody else tells a server that it was not reached.
+    fn hint_at_firewall(&self) {
+        let is_asked = self.output.verbose && !is_plain(&self.output);
+        if let Some(hint) = firewall::hint().filter(|_| is_asked) {
+            let plain = format!("{}: {hint}", self.output.program);
+            self.console.tell(&plain, &LogLine::warning(&hint));
         }
     }
 

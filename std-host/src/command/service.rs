@@ -41,7 +41,6 @@ mod system {
     use std::fmt::Write as _;
     use std::io;
     use std::iter::once;
-    use std::path::Path;
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -49,7 +48,7 @@ mod system {
     use linerate_windows::events;
     use linerate_windows::service::{self as windows, End, Installed, Plan, Purpose, State};
 
-    use super::super::{events as event_log, server, signals, stop};
+    use super::super::{events as event_log, firewall, server, signals, stop};
     use super::{Error, ServiceConfig};
 
     pub(super) fn service(config: ServiceConfig) -> Result<String, Error> {
@@ -82,21 +81,9 @@ mod system {
         let mut text =
             format!("service {shown} is installed: it starts with Windows, as {account}\n");
         let _ = writeln!(text, "start it at once: linerate service start --name \"{shown}\"");
-        let _ = writeln!(
-            text,
-            "let clients through Windows Firewall: {}",
-            firewall_rule(name, &program)
-        );
+        let rule = firewall::rule(&name.to_string_lossy(), &program);
+        let _ = writeln!(text, "let clients through Windows Firewall: {rule}");
         Ok(text)
-    }
-
-    /// The command that lets clients come to this program, whatever its port.
-    fn firewall_rule(name: &OsStr, program: &Path) -> String {
-        format!(
-            "netsh advfirewall firewall add rule name=\"{}\" dir=in action=allow program=\"{}\"",
-            name.display(),
-            program.display()
-        )
     }
 
     fn start(name: &OsStr) -> Result<String, Error> {

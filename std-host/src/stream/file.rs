@@ -83,9 +83,9 @@ impl DataFile {
         match self.role {
             Role::Sender => self.open_by(for_sending()),
             Role::Receiver => {
-                let mut options = for_storing();
-                options.truncate(true);
-                self.open_by(options)
+                let file = self.open_by(for_storing())?;
+                small_file::empty(&file)?;
+                Ok(file)
             }
         }
     }
