@@ -18,7 +18,8 @@ struct Service {
 
 impl Service {
     fn install(words: &[&str]) -> Self {
-        let service = Self { name: format!("linerate-test-{}-{}", std::process::id(), free_port()) };
+        let service =
+            Self { name: format!("linerate-test-{}-{}", std::process::id(), free_port()) };
         let ended = service.run("install", &[&["--"], words].concat());
         assert_eq!(ended.code, Some(0), "{ended}");
         let rule = format!("netsh advfirewall firewall add rule name=\"{}\" dir=in", service.name);
@@ -76,8 +77,11 @@ fn a_service_serves_until_it_is_stopped() {
     let stopped = service.run("stop", &[]);
     assert_eq!(stopped.code, Some(0), "{stopped}");
     let ended = running.wait(TIME_LIMIT).expect("its server has ended");
-    assert!(ended.stdout.contains("error - the server has terminated") ||
-        ended.stderr.contains("error - the server has terminated"), "{ended}");
+    assert!(
+        ended.stdout.contains("error - the server has terminated")
+            || ended.stderr.contains("error - the server has terminated"),
+        "{ended}"
+    );
     let status = service.run("status", &[]);
     assert!(status.stdout.contains(": stopped\n"), "{status}");
     assert_eq!(service.run("stop", &[]).code, Some(0), "it is stopped already");

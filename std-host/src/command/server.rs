@@ -177,10 +177,10 @@ impl Log {
         }
     }
 
-    /// Nobody else tells a server that it was not reached.
+    /// Nobody else tells a server that it was not reached. Who installs a service is told then.
     fn hint_at_firewall(&self) {
-        let is_asked = self.output.verbose && !is_plain(&self.output);
-        if let Some(hint) = firewall::hint().filter(|_| is_asked) {
+        let has_reader = self.output.verbose && !is_plain(&self.output) && !self.journal.is_on();
+        if let Some(hint) = firewall::hint().filter(|_| has_reader) {
             let plain = format!("{}: {hint}", self.output.program);
             self.console.tell(&plain, &LogLine::warning(&hint));
         }

@@ -30,8 +30,11 @@ pub(super) enum Output {
     Bytes(Box<dyn Write + Send>),
     /// Each as an event, by how grave it is.
     #[allow(dead_code, reason = "only Windows has such a log")]
-    Events(Box<dyn FnMut(Severity, &str) -> io::Result<()> + Send>),
+    Events(Report),
 }
+
+/// Writes an event.
+type Report = Box<dyn FnMut(Severity, &str) -> io::Result<()> + Send>;
 
 impl Output {
     pub(super) fn bytes(out: impl Write + Send + 'static) -> Self {
