@@ -41,6 +41,15 @@ impl Clock {
         (self.now(), SystemTime::now())
     }
 
+    /// How many nanoseconds more this clock shows than `other`.
+    pub(crate) fn ahead_of(self, other: Self) -> i64 {
+        let at = |clock: Self, start: StdInstant| {
+            i128::from(clock.start_nanos) + (start - clock.start).as_nanos() as i128
+        };
+        let later = self.start.max(other.start);
+        (at(self, later) - at(other, later)) as i64
+    }
+
     /// The moment `instant` as the standard library and tokio count; the start of this clock for
     /// anything before it.
     pub(crate) fn to_std(self, instant: Instant) -> StdInstant {
@@ -60,6 +69,20 @@ mod tests {
         let clock = Clock::new();
         let wall = nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap());
         assert!(wall.abs_diff(clock.now().as_nanos()) < 3_600_000_000_000, "within an hour");
+    }
+
+    #[test]
+    fn clocks_are_as_far_apart_as_they_show() {
+        let first = Clock::new();
+        let set =
+            Clock { start: StdInstant::now(), start_nanos: first.start_nanos + 5_000_000_000 };
+        for (one, other) in [(first, set), (set, first), (first, first)] {
+            let ahead = one.ahead_of(other);
+            let (here, there) = (one.now(), other.now());
+            let shown = there.as_nanos().saturating_add_signed(ahead);
+            assert!(shown.abs_diff(here.as_nanos()) < 1_000_000_000, "{ahead}");
+            assert_eq!(ahead, -other.ahead_of(one));
+        }
     }
 
     #[test]

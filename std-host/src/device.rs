@@ -6,7 +6,7 @@ use std::io;
 use linerate_core::protocol::error_text;
 use socket2::{Domain, Socket, Type};
 
-use crate::error::Error;
+use crate::error::{Error, words};
 use crate::sys;
 
 /// Whether sockets can be bound to `device`.
@@ -21,7 +21,8 @@ pub(crate) fn check(device: Option<&str>) -> Result<(), Error> {
     match bound {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-            Err(Error::Usage(format!("--bind-dev {name}: {}", iperf3(NO_BINDING))))
+            let reason = words(&error);
+            Err(Error::Usage(format!("--bind-dev {name}: {}: {reason}", iperf3(NO_BINDING))))
         }
         Err(error) => Err(Error::system(format!("--bind-dev {name}: {}", iperf3(BINDING)), &error)),
     }

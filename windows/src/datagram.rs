@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 
 use windows_sys::Win32::Networking::WinSock::{
     IP_PKTINFO, IPPROTO_IP, IPPROTO_IPV6, IPV6_PKTINFO, LPFN_WSARECVMSG,
-    SIO_GET_EXTENSION_FUNCTION_POINTER, SOCKET_ERROR, WSABUF, WSAEMSGSIZE, WSAID_WSARECVMSG,
-    WSAIoctl, WSAMSG, recvfrom,
+    SIO_GET_EXTENSION_FUNCTION_POINTER, SOCKET, SOCKET_ERROR, WSABUF, WSAEMSGSIZE,
+    WSAID_WSARECVMSG, WSAIoctl, WSAMSG, recvfrom,
 };
 
 use crate::bytes::{destination, socket_address};
@@ -46,11 +46,11 @@ pub fn recv_with_destination(
     socket: BorrowedSocket<'_>,
     buffer: &mut [u8],
 ) -> io::Result<Datagram> {
-    let mut name = Name([0; NAME_BYTES]);
-    let (len, to) = match recv_msg(socket) {
+    let mut name = Name::EMPTY;
+    let (len, to) = match recv_msg(raw(socket)) {
         None => (receive(socket, buffer, &mut name)?, None),
         Some(function) => {
-            let mut control = Control([0; CONTROL_BYTES]);
+            let mut control = Control::EMPTY;
             let (len, filled) = receive_message(function, socket, buffer, &mut name, &mut control)?;
             (len, control.0.get(..filled).and_then(destination))
         }
@@ -59,22 +59,22 @@ pub fn recv_with_destination(
     Ok(Datagram { len, from, to })
 }
 
-type RecvMsg = <LPFN_WSARECVMSG as IntoIterator>::Item;
+pub(crate) type RecvMsg = <LPFN_WSARECVMSG as IntoIterator>::Item;
 
 /// The function, which is asked for through any socket and the same for all.
-fn recv_msg(socket: BorrowedSocket<'_>) -> Option<RecvMsg> {
+pub(crate) fn recv_msg(socket: SOCKET) -> Option<RecvMsg> {
     static FUNCTION: OnceLock<LPFN_WSARECVMSG> = OnceLock::new();
     *FUNCTION.get_or_init(|| find_recv_msg(socket))
 }
 
-fn find_recv_msg(socket: BorrowedSocket<'_>) -> LPFN_WSARECVMSG {
+fn find_recv_msg(socket: SOCKET) -> LPFN_WSARECVMSG {
     let mut function: LPFN_WSARECVMSG = None;
     let mut written = 0;
     // SAFETY: reads the id and writes one function pointer of the type that belongs to it; both
     // lengths are those of what the pointers point to. No completion is asked for.
     let result = unsafe {
         WSAIoctl(
-            raw(socket),
+            socket,
             SIO_GET_EXTENSION_FUNCTION_POINTER,
             from_ref(&WSAID_WSARECVMSG).cast(),
             size_of_val(&WSAID_WSARECVMSG) as u32,
@@ -139,11 +139,19 @@ fn cut_to(room: usize) -> io::Result<usize> {
 
 /// Room for any socket address, aligned as a `SOCKADDR_STORAGE` is.
 #[repr(align(8))]
-struct Name([u8; NAME_BYTES]);
+pub(crate) struct Name(pub(crate) [u8; NAME_BYTES]);
+
+impl Name {
+    pub(crate) const EMPTY: Self = Self([0; NAME_BYTES]);
+}
 
 /// Room for control messages, aligned as their headers are.
 #[repr(align(8))]
-struct Control([u8; CONTROL_BYTES]);
+pub(crate) struct Control(pub(crate) [u8; CONTROL_BYTES]);
 
-const NAME_BYTES: usize = 128;
-const CONTROL_BYTES: usize = 128;
+impl Control {
+    pub(crate) const EMPTY: Self = Self([0; CONTROL_BYTES]);
+}
+
+pub(crate) const NAME_BYTES: usize = 128;
+pub(crate) const CONTROL_BYTES: usize = 128;

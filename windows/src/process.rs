@@ -46,7 +46,7 @@ pub fn is_running(process: u32) -> bool {
 }
 
 /// A `FILETIME` counts 100 nanoseconds.
-fn nanos(time: FILETIME) -> u64 {
+pub(crate) fn nanos(time: FILETIME) -> u64 {
     let ticks = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
     ticks.saturating_mul(100)
 }

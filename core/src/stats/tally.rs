@@ -30,7 +30,8 @@ pub struct Tally {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TcpStats {
-    /// Segments sent again since the connection began.
+    /// Segments sent again since the connection began; where the system counts bytes, as many as would
+    /// hold them.
     pub retransmits: Option<u64>,
     /// Congestion window, bytes.
     pub cwnd_bytes: Option<u64>,

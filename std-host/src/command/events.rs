@@ -7,7 +7,7 @@ use super::writer::Output;
 #[cfg(windows)]
 pub(super) fn log() -> Option<Output> {
     use linerate::report::log::Severity;
-    use linerate_windows::events::Weight;
+    use linerate_windows::event_log::Weight;
     let log = LOG.get()?.clone();
     Some(Output::Events(Box::new(move |severity, text| {
         let weight = match severity {
@@ -28,11 +28,11 @@ pub(super) fn log() -> Option<Output> {
 /// Opens it for the service of this name. Without it the service works on in silence.
 #[cfg(windows)]
 pub(super) fn open(service: &std::ffi::OsStr) {
-    if let Ok(source) = linerate_windows::events::EventSource::open(service) {
+    if let Ok(source) = linerate_windows::event_log::EventSource::open(service) {
         LOG.get_or_init(|| std::sync::Arc::new(source));
     }
 }
 
 #[cfg(windows)]
-static LOG: std::sync::OnceLock<std::sync::Arc<linerate_windows::events::EventSource>> =
+static LOG: std::sync::OnceLock<std::sync::Arc<linerate_windows::event_log::EventSource>> =
     std::sync::OnceLock::new();

@@ -45,10 +45,10 @@ mod system {
     use std::time::{Duration, Instant};
 
     use linerate::cli::{self, Command, words_of_service};
-    use linerate_windows::events;
+    use linerate_windows::event_log as sources;
     use linerate_windows::service::{self as windows, End, Installed, Plan, Purpose, State};
 
-    use super::super::{events as event_log, firewall, server, signals, stop};
+    use super::super::{events, firewall, server, signals, stop};
     use super::{Error, ServiceConfig};
 
     pub(super) fn service(config: ServiceConfig) -> Result<String, Error> {
@@ -76,7 +76,7 @@ mod system {
             words: words_of_service(name, words),
         };
         windows::install(plan).map_err(failed)?;
-        events::register(name).map_err(failed)?;
+        sources::register(name).map_err(failed)?;
         let (shown, account) = (name.display(), windows::ACCOUNT);
         let mut text =
             format!("service {shown} is installed: it starts with Windows, as {account}\n");
@@ -143,7 +143,7 @@ mod system {
         let failed = |error| problem("uninstall", name, &error);
         end(&service, name)?;
         service.remove().map_err(failed)?;
-        events::unregister(name).map_err(failed)?;
+        sources::unregister(name).map_err(failed)?;
         Ok(format!("service {} is removed\n", name.display()))
     }
 
@@ -173,7 +173,7 @@ mod system {
     fn run(name: &OsStr, words: Vec<OsString>) -> Result<String, Error> {
         let service = name.to_owned();
         let work = move || {
-            event_log::open(&service);
+            events::open(&service);
             serve(words.clone())
         };
         windows::run(name, signals::request, work).map_err(|error| match error.raw_os_error() {

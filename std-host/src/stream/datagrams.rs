@@ -4,8 +4,10 @@
 //! be datagrams that the kernel joined.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use linerate_core::protocol::greeting;
 use linerate_core::test::MAX_UDP_BLOCK;
 use linerate_core::time::Instant;
 use socket2::Socket;
@@ -40,7 +42,7 @@ impl Outgoing {
     ///
     /// # Errors
     /// Why there are no rows.
-    pub(super) fn new(socket: &Socket, datagram: &[u8]) -> (Self, io::Result<()>) {
+    pub(super) fn new(channel: &Channel, datagram: &[u8]) -> (Self, io::Result<()>) {
         let most = (MAX_UDP_BLOCK as usize / datagram.len()).clamp(1, MOST_DATAGRAMS);
         let mut outgoing = Self {
             buffer: datagram.repeat(most),
@@ -53,7 +55,7 @@ impl Outgoing {
             is_reduced: false,
         };
         let segment = u16::try_from(datagram.len()).ok().filter(|_| most > 1);
-        let is_cut = segment.map_or(Ok(()), |bytes| sys::set_segment_size(socket, Some(bytes)));
+        let is_cut = segment.map_or(Ok(()), |bytes| channel.set_segment_size(Some(bytes)));
         if segment.is_some() && is_cut.is_ok() {
             outgoing.usual_row = most.min(MOST_SEGMENTS);
             outgoing.row = outgoing.usual_row;
@@ -83,7 +85,7 @@ impl Outgoing {
     ) -> io::Result<u64> {
         if self.singly_until.is_some_and(|until| now >= until) {
             self.singly_until = None;
-            self.set_row(channel.socket(), self.usual_row)?;
+            self.set_row(channel, self.usual_row)?;
         }
         let count = count.min(self.most());
         let len = count as usize * self.datagram_bytes;
@@ -109,23 +111,23 @@ impl Outgoing {
             Err(error) if self.row > 1 && is_refusal(&error) => {
                 (self.longest, self.most_sent, self.is_reduced) = (0, 0, true);
                 self.usual_row = if self.row > SAFE_SEGMENTS { SAFE_SEGMENTS } else { 1 };
-                self.set_row(channel.socket(), self.usual_row)?;
+                self.set_row(channel, self.usual_row)?;
                 Ok(0)
             }
             Err(error) if self.usual_row > 1 && is_out_of_buffers(&error) => {
                 self.singly_until = Some(now + SINGLY);
-                self.set_row(channel.socket(), 1)?;
+                self.set_row(channel, 1)?;
                 Err(error)
             }
             Err(error) => Err(error),
         }
     }
 
-    fn set_row(&mut self, socket: &Socket, row: usize) -> io::Result<()> {
+    fn set_row(&mut self, channel: &Channel, row: usize) -> io::Result<()> {
         if (row > 1) != (self.row > 1) {
             // Rows are of datagrams that are shorter than a row.
             let bytes = u16::try_from(self.datagram_bytes).ok().filter(|_| row > 1);
-            sys::set_segment_size(socket, bytes)?;
+            channel.set_segment_size(bytes)?;
         }
         self.row = row;
         Ok(())
@@ -166,6 +168,15 @@ impl Incoming {
         }
     }
 
+    /// One a message, of which as much is copied as a greeting has and one byte more, where the system can.
+    pub(super) fn greetings() -> Self {
+        if sys::SKIPS_RX_COPY {
+            Self { only_headers: true, ..Self::with_slots(GREETING_ROOM) }
+        } else {
+            Self::whole(LONGEST_BYTES)
+        }
+    }
+
     /// As the kernel joins them.
     ///
     /// # Errors
@@ -200,6 +211,11 @@ impl Incoming {
         self.has_times
     }
 
+    /// Whether no more than the beginnings are copied.
+    pub(super) fn only_headers(&self) -> bool {
+        self.only_headers
+    }
+
     /// What all that came took of the socket's buffer while it was there, at a guess.
     pub(super) fn held_bytes(&self) -> u64 {
         self.held_bytes
@@ -231,7 +247,8 @@ impl Incoming {
             let bytes = &slot[..message.len.min(slot.len())];
             let datagram_bytes = message.segment.max(1);
             let (arrived, is_new_time) = (call.moved(message.arrived), call.is_new_time);
-            take(&Message { arrived, is_new_time, bytes, len: message.len, datagram_bytes });
+            let Joined { len, from, to, .. } = *message;
+            take(&Message { arrived, is_new_time, bytes, len, datagram_bytes, from, to });
             self.held_bytes += message.len as u64 + MESSAGE_BYTES;
             let joined = message.len.div_ceil(datagram_bytes);
             received += joined;
@@ -254,6 +271,9 @@ pub(super) struct Message<'a> {
     pub(super) len: usize,
     /// Bytes of each, but the last may be shorter.
     pub(super) datagram_bytes: usize,
+    /// The sender and the local address that it sent to, of a socket that is not connected.
+    pub(super) from: Option<SocketAddr>,
+    pub(super) to: Option<SocketAddr>,
 }
 
 /// What kernels say of a row that is too long or whose parts do not fit the device, and devices that
@@ -287,7 +307,9 @@ const MESSAGE_BYTES: u64 = 1024;
 /// How long there are no rows after this host had no room.
 const SINGLY: Duration = Duration::from_secs(1);
 /// The longest header, and enough to tell a greeting from data.
-const START_BYTES: usize = 24;
+pub(super) const START_BYTES: usize = 24;
+/// One byte more than a greeting has tells it from data.
+pub(super) const GREETING_ROOM: usize = greeting::MOST_BYTES + 1;
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

@@ -13,11 +13,13 @@ use socket2::Socket;
 use super::check_cpu;
 use super::datagrams::{Incoming, Outgoing};
 use super::file::DataFile;
+use super::intake::{Intake, Mail};
 use super::sink::Sink;
+use super::sorter::Seat;
 use super::source::{Reader, Source};
 use super::tcp;
 use crate::report::Warning;
-use crate::sys;
+use crate::sys::{self, Channel};
 
 /// What a test asks of its streams at this end.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +53,7 @@ pub(super) enum Work {
     /// UDP: rows to send.
     SendDatagrams(Outgoing),
     /// UDP: rows that come.
-    ReceiveDatagrams(Incoming),
+    ReceiveDatagrams(Intake),
 }
 
 /// What a TCP sender does when it has sent all it should.
@@ -124,17 +126,30 @@ impl Workshop {
         Ok(workshop)
     }
 
-    /// The work of one stream.
+    /// The work of one stream, which has a seat if its socket is not its own.
     ///
     /// # Errors
     /// When its file cannot be opened.
-    pub(super) fn work(&mut self, socket: &Socket, plan: &StreamPlan) -> io::Result<Work> {
+    pub(super) fn work(
+        &mut self,
+        channel: &Channel,
+        seat: Option<&Arc<Seat>>,
+        plan: &StreamPlan,
+    ) -> io::Result<Work> {
         let file = self.handling.file.as_ref().filter(|file| file.role() == plan.role);
         let file = file.map(DataFile::open).transpose()?;
         Ok(match (plan.protocol, plan.role) {
-            (Protocol::Udp, Role::Sender) => Work::SendDatagrams(self.outgoing(socket, plan)),
+            (Protocol::Udp, Role::Sender) => {
+                // Nobody takes what comes.
+                seat.inspect(|seat| seat.mailbox().close());
+                Work::SendDatagrams(self.outgoing(channel, plan))
+            }
             (Protocol::Udp, Role::Receiver) => {
-                Work::ReceiveDatagrams(self.incoming(socket, plan).timed(socket))
+                let socket = channel.socket();
+                Work::ReceiveDatagrams(match seat {
+                    Some(seat) => Intake::Mailbox(self.mail(seat, plan)),
+                    None => Intake::Socket(self.incoming(socket, plan).timed(socket)),
+                })
             }
             (_, Role::Sender) => {
                 // iperf3 stores nothing more once it hears that the test is over, and since 3.16 the
@@ -167,19 +182,19 @@ impl Workshop {
                 None => Source::Blocks(block, count),
             });
         };
-        let is_zero_copy = self.payload_file.is_some();
-        let again = is_zero_copy.then(|| file.try_clone()).transpose()?;
+        let is_uncopied = self.payload_file.is_some() || sys::PREFERS_SEND_FILE;
+        let again = is_uncopied.then(|| file.try_clone()).transpose()?;
         let reader = Reader::new(file, plan.block_bytes as usize * blocks_a_call(plan));
         Ok(match again {
-            Some(file) => Source::FileUncopied(file, reader),
+            Some(file) => Source::FileUncopied(file.into(), reader),
             None => Source::File(reader),
         })
     }
 
-    fn outgoing(&mut self, socket: &Socket, plan: &StreamPlan) -> Outgoing {
+    fn outgoing(&mut self, channel: &Channel, plan: &StreamPlan) -> Outgoing {
         // Without it, what a queue here drops counts as lost on the path.
-        let _ = sys::request_refusals(socket);
-        let (outgoing, is_cut) = Outgoing::new(socket, &self.payload[..plan.block_bytes as usize]);
+        let _ = sys::request_refusals(channel.socket());
+        let (outgoing, is_cut) = Outgoing::new(channel, &self.payload[..plan.block_bytes as usize]);
         if let Err(error) = is_cut
             && self.handling.offload.gso
         {
@@ -212,6 +227,16 @@ impl Workshop {
         } else {
             Incoming::whole(datagram_bytes)
         }
+    }
+
+    fn mail(&mut self, seat: &Arc<Seat>, plan: &StreamPlan) -> Mail {
+        if plan.may_wait {
+            seat.be_patient();
+        }
+        if self.handling.offload.gro && !seat.joins() {
+            self.warn("--gsro", "nothing is joined: all streams of this server share a socket");
+        }
+        Mail::new(seat.clone())
     }
 
     fn prepare_zero_copy(&mut self, plan: &StreamPlan) {

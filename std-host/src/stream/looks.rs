@@ -8,7 +8,8 @@ use linerate_core::test::{Protocol, Role};
 use linerate_core::time::Instant;
 use socket2::Socket;
 
-use crate::sys::{self, ThreadTimes};
+use super::sorter::Seat;
+use crate::sys::{self, SEND_BUFFER_BOUNDS_TCP, SenderLooks, ThreadTimes};
 
 /// Everything one sending thread counts.
 pub(super) type Sender = SendFlow<BUCKETS>;
@@ -56,30 +57,36 @@ impl<const WORDS: usize> Flow for ReceiveFlow<WORDS, BUCKETS> {
 pub(super) struct Looks {
     protocol: Protocol,
     role: Role,
+    sender: SenderLooks,
     thread: ThreadTimes,
 }
 
 impl Looks {
     pub(super) fn new(protocol: Protocol, role: Role) -> Self {
-        Self { protocol, role, thread: ThreadTimes::of_this_thread() }
+        let sender = SenderLooks::new();
+        Self { protocol, role, sender, thread: ThreadTimes::of_this_thread() }
     }
 
-    pub(super) fn look(&self, socket: &Arc<Socket>) -> HostView {
-        let buffer = match self.role {
-            Role::Sender => socket.send_buffer_size(),
-            Role::Receiver => socket.recv_buffer_size(),
+    /// Where the stream has a seat, what that dropped counts.
+    pub(super) fn look(&mut self, socket: &Arc<Socket>, seat: Option<&Seat>) -> HostView {
+        let buffer = match (self.protocol, self.role) {
+            (Protocol::Tcp, Role::Sender) if !SEND_BUFFER_BOUNDS_TCP => None,
+            (_, Role::Sender) => socket.send_buffer_size().ok(),
+            (_, Role::Receiver) => socket.recv_buffer_size().ok(),
         };
-        let buffer = buffer.ok().map(|reported| sys::usable_buffer(reported) as u64);
+        let buffer = buffer.map(|reported| sys::usable_buffer(reported) as u64);
         HostView {
             socket_drops: match (self.protocol, self.role) {
-                (Protocol::Udp, Role::Receiver) => sys::socket_drops(socket),
+                (Protocol::Udp, Role::Receiver) => {
+                    seat.map_or_else(|| sys::socket_drops(socket), Seat::drops)
+                }
                 _ => None,
             },
             buffer_bytes: buffer,
             thread_cpu_ns: self.thread.cpu_ns(),
             thread_queued_ns: self.thread.queued_ns(),
             tcp: match (self.protocol, self.role) {
-                (Protocol::Tcp, Role::Sender) => sys::tcp_view(socket),
+                (Protocol::Tcp, Role::Sender) => self.sender.view(socket),
                 _ => None,
             },
         }

@@ -7,14 +7,17 @@ mod cpu;
 mod datagrams;
 mod file;
 mod handling;
+mod intake;
 mod listen;
 mod looks;
+mod mailbox;
 mod options;
 mod outcome;
 mod ports;
 mod sctp_door;
 mod sink;
 mod socket;
+mod sorter;
 mod source;
 mod tcp;
 mod thread;
@@ -30,7 +33,6 @@ use linerate_core::flow::StreamPlan;
 use linerate_core::session::StreamEvent;
 use linerate_core::stats::{BUCKETS, FlowDetail, Sample};
 use linerate_core::test::{MAX_TCP_BLOCK, MAX_UDP_BLOCK, MIN_UDP_BLOCK, Protocol, Role, StreamId};
-use socket2::Socket;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use cpu::{check_cpu, require_cpu, unusable_cpu};
@@ -72,8 +74,7 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 struct Stream {
     role: Role,
-    protocol: Protocol,
-    socket: Arc<Socket>,
+    socket: DataSocket,
     shared: Arc<Shared>,
     /// Resolves when the final tally is published, or when the thread is gone.
     stopped: Option<oneshot::Receiver<()>>,
@@ -105,8 +106,11 @@ impl Streams {
         let mut workshop = Workshop::new(handling, &plans)?;
         let mut streams = Self { streams: Vec::with_capacity(plans.len()), warnings: Vec::new() };
         for (socket, plan) in sockets.into_iter().zip(plans) {
-            let work = workshop.work(socket.socket(), &plan)?;
-            streams.streams.push(Stream::start(&socket, plan, clock, cpu, work, news.clone())?);
+            let channel = socket.line().channel()?;
+            let work = workshop.work(&channel, socket.line().seat(), &plan)?;
+            let news = news.clone();
+            let stream = Stream::start(socket, channel, plan, clock, cpu, work, news)?;
+            streams.streams.push(stream);
         }
         streams.warnings = workshop.into_warnings();
         Ok(streams)
@@ -185,23 +189,21 @@ impl Drop for Streams {
 
 impl Stream {
     fn start(
-        socket: &DataSocket,
+        socket: DataSocket,
+        channel: Channel,
         plan: StreamPlan,
         clock: Clock,
         cpu: Option<u16>,
         work: Work,
         news: mpsc::UnboundedSender<News>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new()?);
+        let seat = socket.line().seat().cloned();
+        let wake = seat.as_ref().map(|seat| Ok(seat.mailbox().wake().clone()));
+        let wake = wake.unwrap_or_else(|| sys::Wake::new().map(Arc::new))?;
+        let shared = Arc::new(Shared::new(wake));
         let (stopped_sender, stopped) = oneshot::channel();
-        let context = Context::new(
-            &plan,
-            Channel::new(socket.socket().clone())?,
-            clock,
-            shared.clone(),
-            news,
-            stopped_sender,
-        );
+        let context =
+            Context::new(&plan, (channel, seat), clock, shared.clone(), news, stopped_sender);
         let (at_work, working) = oneshot::channel();
         let work = move || {
             let _at_work: oneshot::Sender<()> = at_work;
@@ -225,8 +227,7 @@ impl Stream {
         let thread = std::thread::Builder::new().name(name).spawn(work)?;
         Ok(Self {
             role: plan.role,
-            protocol: socket.protocol(),
-            socket: socket.socket().clone(),
+            socket,
             shared,
             stopped: Some(stopped),
             thread: Some(thread),
@@ -235,8 +236,8 @@ impl Stream {
     }
 
     fn sample(&self) -> Sample {
-        let tcp = match (self.protocol, self.role) {
-            (Protocol::Tcp, Role::Sender) => sys::tcp_stats(&self.socket),
+        let tcp = match (self.socket.protocol(), self.role) {
+            (Protocol::Tcp, Role::Sender) => sys::tcp_stats(self.socket.socket()),
             _ => None,
         };
         Sample { tcp, ..self.shared.sample() }

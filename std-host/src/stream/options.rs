@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::error::words;
 use crate::report::{SocketBuffers, Warning};
-use crate::sys;
+use crate::sys::{self, Mark, Route};
 
 /// Options of a test's data sockets.
 #[derive(Debug, Clone)]
@@ -118,6 +118,16 @@ impl SocketOptions {
         })
     }
 
+    /// Marks what a connected socket sends, where that is not done before; the other value is what could
+    /// not be had.
+    pub(super) fn mark(&self, socket: &Socket) -> (Option<Mark>, Option<Warning>) {
+        match (self.tos != 0).then(|| sys::mark_connected(socket, self.tos)) {
+            Some(Ok(mark)) => (Some(mark), None),
+            Some(Err(error)) => (None, refusal("--tos", Err(error))),
+            None => (None, None),
+        }
+    }
+
     /// Applies everything to a socket that carries IPv6 or IPv4 and returns what could not be had.
     /// Before the connection is made where there is a choice: windows and segment sizes are
     /// announced in its first packet.
@@ -138,6 +148,43 @@ impl SocketOptions {
             warnings.extend(set_window(socket, window));
         }
         warnings
+    }
+
+    /// Applies to a socket that other streams have, too, what changes nothing for them, and to the stream's
+    /// route there what goes with each datagram; returns what could not be had.
+    pub(super) fn apply_to_shared(
+        &self,
+        socket: &Socket,
+        ipv6: bool,
+        route: &mut Route,
+    ) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let mut refuse = |is_wanted: bool, option| {
+            let refused = is_wanted.then(|| Warning::Unsupported { option, reason: SHARED.into() });
+            warnings.extend(refused);
+        };
+        let buffers = self.window_bytes.map(|window| raise_window(socket, window));
+        refuse(buffers.as_ref().is_some_and(|&(was_larger, _)| was_larger), "--window");
+        // What leaves is not concerned where nothing does.
+        refuse(self.server_sends && self.fq_rate.is_some(), "--fq-rate");
+        refuse(self.server_sends && self.dont_fragment && !ipv6, "--dont-fragment");
+        refuse(self.server_sends && self.flow_label.is_some(), "--flowlabel");
+        if self.server_sends && self.tos != 0 {
+            route.class = self.tos;
+            let result = sys::request_class(socket, route);
+            if result.is_err() {
+                route.class = 0;
+            }
+            warnings.extend(refusal("--tos", result));
+        }
+        warnings.extend(buffers.into_iter().flat_map(|(_, clamped)| clamped));
+        make_room(socket, self.block_bytes);
+        warnings
+    }
+
+    /// Datagrams that a stream's mailbox has room for.
+    pub(super) fn mailbox_datagrams(&self) -> usize {
+        (MAILBOXES / self.stream_count).clamp(LEAST_MAILBOX, MOST_MAILBOX)
     }
 
     /// The address to connect a client's socket to, for flow labels go with it.
@@ -234,6 +281,12 @@ impl SocketOptions {
     }
 }
 
+/// Gives a socket that all streams of a server share as much as its streams could have together.
+pub(super) fn enlarge_for_all(socket: &Socket) {
+    let _ = sys::force_receive_buffer(socket, UDP_RECEIVE_BUFFERS)
+        .or_else(|_| socket.set_recv_buffer_size(DEFAULT_UDP_RECEIVE_BUFFER));
+}
+
 /// Sees to it that one message fits the send buffer, or none could ever be sent.
 fn make_room(socket: &Socket, block_bytes: u32) {
     let least = block_bytes as usize + 1024;
@@ -245,14 +298,34 @@ fn make_room(socket: &Socket, block_bytes: u32) {
 
 /// Asks for both buffers and warns of each that came out smaller.
 fn set_window(socket: &Socket, window: u32) -> Vec<Warning> {
+    let asked = window as usize;
+    let results = [socket.set_send_buffer_size(asked), socket.set_recv_buffer_size(asked)];
+    clamped(socket, window, results)
+}
+
+/// The same with a socket that others have, too, whose buffers only ever grow. Returns also whether one
+/// was larger.
+fn raise_window(socket: &Socket, window: u32) -> (bool, Vec<Warning>) {
+    let asked = window as usize;
+    let usable = |size: io::Result<usize>| size.map_or(0, sys::usable_buffer);
+    let (send, receive) = (usable(socket.send_buffer_size()), usable(socket.recv_buffer_size()));
+    let raise = |is_wanted: bool, set: &dyn Fn(usize) -> io::Result<()>| {
+        if is_wanted { set(asked) } else { Ok(()) }
+    };
+    let results = [
+        raise(send < asked, &|bytes| socket.set_send_buffer_size(bytes)),
+        raise(receive < asked, &|bytes| socket.set_recv_buffer_size(bytes)),
+    ];
+    (send > asked || receive > asked, clamped(socket, window, results))
+}
+
+/// A warning for each buffer that is smaller than `window` after it was asked for with this result.
+fn clamped(socket: &Socket, window: u32, [send, receive]: [io::Result<()>; 2]) -> Vec<Warning> {
     let (send_limit, receive_limit) = sys::BUFFER_LIMITS;
     let asked = window as usize;
     [
-        (send_limit, socket.set_send_buffer_size(asked).and_then(|()| socket.send_buffer_size())),
-        (
-            receive_limit,
-            socket.set_recv_buffer_size(asked).and_then(|()| socket.recv_buffer_size()),
-        ),
+        (send_limit, send.and_then(|()| socket.send_buffer_size())),
+        (receive_limit, receive.and_then(|()| socket.recv_buffer_size())),
     ]
     .into_iter()
     .filter_map(|(limit, size)| match size.map(sys::usable_buffer) {
@@ -277,6 +350,11 @@ const FORCED_UDP_RECEIVE_BUFFER: usize = 16 << 20;
 /// What the streams of a test have together unless the default is more: the kernel has a bound for all
 /// programs.
 const UDP_RECEIVE_BUFFERS: usize = 64 << 20;
+/// Datagrams that the mailboxes of a test have room for, and each: what comes in 16 ms at a million a second.
+const MAILBOXES: usize = 1 << 16;
+const LEAST_MAILBOX: usize = 1 << 12;
+const MOST_MAILBOX: usize = 1 << 14;
+const SHARED: &str = "all streams of this server share one socket, so it would be for all of them";
 
 #[cfg(test)]
 mod tests {

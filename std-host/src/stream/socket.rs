@@ -14,19 +14,63 @@ use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 use super::outcome::{Remedy, remedy};
+use super::sorter::Seat;
 use super::{LocalPoint, SocketOptions};
 use crate::report::{SocketBuffers, Warning};
-use crate::sys;
+use crate::sys::{self, Channel, Mark};
 
 /// A connected data socket, non-blocking, with the test's options applied.
 #[derive(Debug)]
 pub(crate) struct DataSocket {
-    socket: Arc<Socket>,
+    /// Ends before the socket.
+    _mark: Option<Mark>,
+    line: Line,
     protocol: Protocol,
     local: SocketAddr,
     peer: SocketAddr,
     buffers: SocketBuffers,
     warnings: Vec<Warning>,
+}
+
+/// What a stream sends on.
+#[derive(Debug, Clone)]
+pub(super) enum Line {
+    /// A connected socket of its own.
+    Own(Arc<Socket>),
+    /// A place at one that it shares.
+    Shared(Arc<Seat>),
+}
+
+impl Line {
+    pub(super) fn socket(&self) -> &Arc<Socket> {
+        match self {
+            Self::Own(socket) => socket,
+            Self::Shared(seat) => seat.socket(),
+        }
+    }
+
+    pub(super) fn seat(&self) -> Option<&Arc<Seat>> {
+        match self {
+            Self::Own(_) => None,
+            Self::Shared(seat) => Some(seat),
+        }
+    }
+
+    /// For the thread of the stream.
+    pub(super) fn channel(&self) -> io::Result<Channel> {
+        match self {
+            Self::Own(socket) => Channel::new(socket.clone()),
+            Self::Shared(seat) => Channel::unconnected(seat.socket().clone(), Some(*seat.route())),
+        }
+    }
+
+    /// Sends one datagram.
+    pub(super) fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Own(socket) => socket.send_with_flags(bytes, sys::SEND_FLAGS).map(drop),
+            Self::Shared(seat) => sys::send_along(seat.socket(), seat.route(), bytes),
+        }
+    }
 }
 
 /// Client: opens a TCP, MPTCP or SCTP data connection and names its test.
@@ -74,7 +118,7 @@ pub(crate) enum Heard {
 impl Ear {
     /// Must be made within a tokio runtime.
     pub(crate) fn new(socket: &DataSocket) -> io::Result<Self> {
-        Ok(Self(UdpSocket::from_std(socket.socket.try_clone()?.into())?))
+        Ok(Self(UdpSocket::from_std(socket.socket().try_clone()?.into())?))
     }
 
     /// Waits for the next that the network says; once there is an answer, it stays.
@@ -116,19 +160,40 @@ impl DataSocket {
     pub(super) fn new(
         socket: Socket,
         options: &SocketOptions,
-        warnings: Vec<Warning>,
+        mut warnings: Vec<Warning>,
     ) -> io::Result<Self> {
         let address = |address: socket2::SockAddr| {
             address.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
         };
+        let (mark, warning) = options.mark(&socket);
+        warnings.extend(warning);
         Ok(Self {
+            _mark: mark,
             protocol: options.protocol(),
             local: canonical(address(socket.local_addr()?)?),
             peer: canonical(address(socket.peer_addr()?)?),
             buffers: options.buffers(&socket),
             warnings,
-            socket: Arc::new(socket),
+            line: Line::Own(Arc::new(socket)),
         })
+    }
+
+    /// A stream between these addresses that shares its socket.
+    pub(super) fn shared(
+        seat: Seat,
+        (local, peer): (SocketAddr, SocketAddr),
+        options: &SocketOptions,
+        warnings: Vec<Warning>,
+    ) -> Self {
+        Self {
+            _mark: None,
+            protocol: options.protocol(),
+            local,
+            peer,
+            buffers: options.buffers(seat.socket()),
+            warnings,
+            line: Line::Shared(Arc::new(seat)),
+        }
     }
 
     /// This end's address.
@@ -143,7 +208,7 @@ impl DataSocket {
 
     /// The system's number of the socket.
     pub(crate) fn number(&self) -> i32 {
-        sys::socket_number(&self.socket)
+        sys::socket_number(self.socket())
     }
 
     /// Buffer sizes, asked for and reported.
@@ -154,14 +219,14 @@ impl DataSocket {
     /// Name of the congestion control; none for UDP or where the system does not tell.
     pub(crate) fn congestion(&self) -> Option<String> {
         match self.protocol {
-            Protocol::Tcp => sys::congestion(&self.socket),
+            Protocol::Tcp => sys::congestion(self.socket()),
             Protocol::Udp | Protocol::Sctp => None,
         }
     }
 
     /// MTU that the kernel knows towards the peer.
     pub(crate) fn path_mtu(&self) -> Option<u32> {
-        sys::path_mtu(&self.socket, self.peer.is_ipv6())
+        sys::path_mtu(self.socket(), self.peer.is_ipv6())
     }
 
     /// What the options asked for and the system did not give.
@@ -171,10 +236,10 @@ impl DataSocket {
 
     /// Client: sends a greeting; `false` if it did not leave, as the network is for now.
     pub(crate) fn greet(&self, greeting: &[u8]) -> io::Result<bool> {
-        let send = || self.socket.send_with_flags(greeting, sys::SEND_FLAGS);
+        let send = || self.line.send(greeting);
         // The first call may fail for what the network said of an earlier greeting.
         match send().or_else(|_| send()) {
-            Ok(_) => Ok(true),
+            Ok(()) => Ok(true),
             Err(error) if remedy(self.protocol, &error) == Remedy::GiveUp => Err(error),
             Err(_) => Ok(false),
         }
@@ -185,7 +250,11 @@ impl DataSocket {
     }
 
     pub(super) fn socket(&self) -> &Arc<Socket> {
-        &self.socket
+        self.line.socket()
+    }
+
+    pub(super) fn line(&self) -> &Line {
+        &self.line
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use crate::report::Engine;
-use crate::sys::Channel;
+use crate::sys::{self, Channel};
 
 /// What one stream sends.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) enum Source {
     /// A file, read block by block.
     File(Reader),
     /// A file, sent by the kernel.
-    FileUncopied(File, Reader),
+    FileUncopied(Arc<File>, Reader),
 }
 
 /// Why nothing could be sent.
@@ -65,9 +65,7 @@ impl Source {
                         *self = Self::File(reader);
                         self.send(channel, sent, most as u64)
                     }
-                    Err(error) if error.raw_os_error() == Some(IO_ERROR) => {
-                        Err(SendError::File(error))
-                    }
+                    Err(error) if sys::is_of_the_file(&error) => Err(SendError::File(error)),
                     sent => sent.map_err(SendError::Socket),
                 }
             }
@@ -139,6 +137,3 @@ impl Reader {
 fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
-
-/// `EIO` on every Unix system.
-const IO_ERROR: i32 = 5;

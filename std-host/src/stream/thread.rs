@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::News;
 use super::looks::{Flow, Looks};
+use super::sorter::Seat;
 use crate::clock::Clock;
 use crate::report::Engine;
 use crate::sys::{Channel, Interest, Wake};
@@ -36,21 +37,22 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) struct Shared {
     order: AtomicU8,
-    wake: Wake,
+    wake: Arc<Wake>,
     sample: Mutex<Sample>,
     detail: Mutex<Option<Box<FlowDetail<BUCKETS>>>>,
     engine: OnceLock<Engine>,
 }
 
 impl Shared {
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Self {
+    /// With what wakes the thread.
+    pub(super) fn new(wake: Arc<Wake>) -> Self {
+        Self {
             order: AtomicU8::new(Order::Run as u8),
-            wake: Wake::new()?,
+            wake,
             sample: Mutex::new(Sample::default()),
             detail: Mutex::new(None),
             engine: OnceLock::new(),
-        })
+        }
     }
 
     /// Gives an order and sees to it that the thread notices.
@@ -85,6 +87,8 @@ impl Shared {
 pub(super) struct Context {
     pub(super) id: StreamId,
     pub(super) channel: Channel,
+    /// Its place, if its socket is not its own.
+    seat: Option<Arc<Seat>>,
     pub(super) clock: Clock,
     shared: Arc<Shared>,
     news: mpsc::UnboundedSender<News>,
@@ -103,7 +107,7 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(
         plan: &StreamPlan,
-        channel: Channel,
+        (channel, seat): (Channel, Option<Arc<Seat>>),
         clock: Clock,
         shared: Arc<Shared>,
         news: mpsc::UnboundedSender<News>,
@@ -114,6 +118,7 @@ impl Context {
         Self {
             id: plan.id,
             channel,
+            seat,
             clock,
             shared,
             news,
@@ -149,7 +154,7 @@ impl Context {
 
     fn look(&mut self, now: Instant, flow: &mut impl Flow) {
         let looks = self.looks.get_or_insert_with(|| Looks::new(self.protocol, self.role));
-        flow.look(now, looks.look(self.channel.socket()));
+        flow.look(now, looks.look(self.channel.socket(), self.seat.as_deref()));
         let detail = flow.detail();
         let mut shared = self.shared.detail.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *shared {
@@ -242,7 +247,7 @@ impl Context {
             self.publish(sample());
         }
         if left < SHORT_WAIT {
-            std::thread::sleep(left);
+            self.channel.rest(left);
         } else {
             self.wait(Interest::Nothing, Some(until));
         }

@@ -10,7 +10,8 @@ use linerate_core::stats::BUCKETS;
 use linerate_core::test::Protocol;
 use linerate_core::time::Instant;
 
-use super::datagrams::{Incoming, Outgoing};
+use super::datagrams::Outgoing;
+use super::intake::Intake;
 use super::looks::Sender;
 use super::outcome::{Remedy, is_out_of_buffers, remedy};
 use super::thread::Context;
@@ -49,7 +50,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
             flow.handle_refusal();
         }
         context.publish(flow.sample());
-        if !overcome(&context, Interest::Write, &error) {
+        if !overcome(&context, &error, || context.wait(Interest::Write, None)) {
             context.report_closed(Some(error));
             context.wait_for_stop();
         }
@@ -77,9 +78,10 @@ fn send_batch(
 
 /// Receives until stopped, takes what has arrived by then, and goes on reading without counting
 /// until closed.
-pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Incoming) {
+pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Intake) {
     let mut flow = Box::new(Receiver::new(plan));
-    let mut rests = Rests::new(&context, plan, &incoming);
+    let room = if plan.may_wait { incoming.room(context.channel.socket()) } else { 0 };
+    let mut rests = Rests::new(context.clock.now(), room);
     context.look_if_due(context.clock.now(), &mut *flow);
     while context.is_running() {
         let result = receive_batch(&context, &mut flow, &mut incoming);
@@ -90,19 +92,19 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
         match result {
             Ok(may_hold_more) => {
                 context.publish_if_due(now, || flow.sample());
-                match rests.after(now, incoming.held_bytes()) {
+                match rests.after(now, incoming.held()) {
                     _ if may_hold_more => {}
-                    Some(rest) => std::thread::sleep(rest),
+                    Some(rest) => context.channel.rest(rest),
                     None => {
                         // The next wait may be long.
                         context.publish(flow.sample());
-                        context.wait(Interest::Read, None);
+                        await_more(&context, &incoming);
                     }
                 }
             }
             Err(error) => {
                 context.publish(flow.sample());
-                if !overcome(&context, Interest::Read, &error) {
+                if !overcome(&context, &error, || await_more(&context, &incoming)) {
                     context.report_closed(Some(error));
                     context.wait_for_stop();
                 }
@@ -118,26 +120,23 @@ pub(super) fn receive(mut context: Context, plan: &StreamPlan, mut incoming: Inc
 /// more than all that is done with it. Nothing is lost by it where the kernel tells when each came, and
 /// where the socket's buffer has room for far more.
 #[derive(Debug)]
-struct Rests {
+pub(super) struct Rests {
     /// What may come in a rest, in bytes of the socket's buffer; none where there are no rests.
     room: u64,
     since: Instant,
-    held_bytes: u64,
+    held: u64,
 }
 
 impl Rests {
-    fn new(context: &Context, plan: &StreamPlan, incoming: &Incoming) -> Self {
-        let has_rests = plan.may_wait && incoming.has_times();
-        let buffer_bytes = context.channel.socket().recv_buffer_size().unwrap_or(0) as u64;
-        let room = if has_rests { buffer_bytes / 16 } else { 0 };
-        Self { room, since: context.clock.now(), held_bytes: 0 }
+    pub(super) fn new(now: Instant, room: u64) -> Self {
+        Self { room, since: now, held: 0 }
     }
 
-    /// The rest that may follow at `now`, when the buffer has held so many bytes in all.
-    fn after(&mut self, now: Instant, held_bytes: u64) -> Option<Duration> {
-        let came = held_bytes - self.held_bytes;
+    /// The rest that may follow at `now`, when the buffer has held so much in all.
+    pub(super) fn after(&mut self, now: Instant, held: u64) -> Option<Duration> {
+        let came = held - self.held;
         let nanos = (now - self.since).as_nanos() as u64;
-        (self.since, self.held_bytes) = (now, held_bytes);
+        (self.since, self.held) = (now, held);
         let rest = Duration::from_nanos(nanos.saturating_mul(self.room).checked_div(came)?);
         Some(rest.min(LONGEST_REST)).filter(|&rest| rest >= SHORTEST_REST)
     }
@@ -147,7 +146,7 @@ impl Rests {
 fn receive_batch(
     context: &Context,
     flow: &mut Receiver,
-    incoming: &mut Incoming,
+    incoming: &mut Intake,
 ) -> io::Result<bool> {
     for _ in 0..TURN_CALLS {
         let may_hold_more = incoming.receive(&context.channel, context.clock, |message| {
@@ -169,11 +168,16 @@ fn receive_batch(
 
 /// Takes what had arrived when the order to stop came: until the socket is empty, or as many bytes
 /// as its buffer can have held, for a sender that does not stop.
-fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Incoming) {
+fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Intake) {
     let deadline = context.clock.now() + DRAIN_TIMEOUT;
-    let held = context.channel.socket().recv_buffer_size().unwrap_or(0) as u64;
-    let end = flow.tally().bytes + held;
-    while !context.is_closed() && flow.tally().bytes < end && context.clock.now() < deadline {
+    let may_go_on = || !context.is_closed() && context.clock.now() < deadline;
+    incoming.gather();
+    while may_go_on() && !incoming.has_gathered() {
+        // Nothing is there, or it fails again below.
+        let _ = receive_batch(context, flow, incoming);
+    }
+    let end = flow.tally().bytes + incoming.ready_bytes(context.channel.socket());
+    while may_go_on() && flow.tally().bytes < end {
         match receive_batch(context, flow, incoming) {
             Ok(_) => {}
             Err(error) if remedy(Protocol::Udp, &error) == Remedy::Again => {}
@@ -182,21 +186,28 @@ fn drain(context: &Context, flow: &mut Receiver, incoming: &mut Incoming) {
     }
 }
 
-fn discard(context: &Context, incoming: &mut Incoming) {
+fn discard(context: &Context, incoming: &mut Intake) {
     while !context.is_closed() {
         if let Err(error) = incoming.receive(&context.channel, context.clock, |_| {})
-            && !overcome(context, Interest::Read, &error)
+            && !overcome(context, &error, || await_more(context, incoming))
         {
             context.wait_for_close();
         }
     }
 }
 
-/// Does what an error asks for; returns false if the stream cannot go on.
-fn overcome(context: &Context, interest: Interest, error: &io::Error) -> bool {
+/// Waits until more has come.
+fn await_more(context: &Context, incoming: &Intake) {
+    if let Some(interest) = incoming.awaits() {
+        context.wait(interest, None);
+    }
+}
+
+/// Does what an error asks for, which may be to `wait`; returns false if the stream cannot go on.
+fn overcome(context: &Context, error: &io::Error, wait: impl FnOnce()) -> bool {
     match remedy(Protocol::Udp, error) {
         Remedy::Again => {}
-        Remedy::Wait => context.wait(interest, None),
+        Remedy::Wait => wait(),
         Remedy::Pause(pause) => context.pause(pause),
         Remedy::GiveUp => return false,
     }

@@ -1,12 +1,13 @@
 //! The server's UDP port. A listener stays open for all tests and takes greetings; each greeting
 //! becomes a socket of its own, bound to the address the client called and connected to the
-//! client. Greetings that name their test go to it. Those of stock clients name nothing, so one such
+//! client, or a place at the listener itself where the system does not sort what comes by such sockets.
+//! Greetings that name their test go to it. Those of stock clients name nothing, so one such
 //! test of a client address at a time is in set-up; whatever nobody awaits is dropped.
 
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use linerate_core::protocol::cookie::Cookie;
@@ -17,22 +18,28 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::datagrams::GREETING_ROOM;
 use super::listen::bind;
+use super::options::enlarge_for_all;
 use super::socket::canonical;
+use super::sorter::Sorter;
 use super::udp_setup::{NamedSetUp, SetUp};
 use super::{DataSocket, Listen, SocketOptions};
-use crate::sys::{self, Arrived};
+use crate::sys::{self, Arrived, Route};
 
 /// The open port. Dropping it closes the listener; streams that were set up stay.
 #[derive(Debug)]
 pub(crate) struct UdpDoor {
     shared: Arc<Shared>,
-    reader: JoinHandle<()>,
+    /// Of greetings alone, where streams have sockets of their own.
+    reader: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 pub(super) struct Shared {
     local: SocketAddr,
+    /// Where all streams share the listener.
+    sorter: OnceLock<Arc<Sorter>>,
     /// Whose datagrams are taken.
     pub(super) guests: Guests,
     awaited: Mutex<Awaited>,
@@ -50,6 +57,21 @@ pub(crate) enum Guests {
     Anyone,
 }
 
+/// What the streams have for sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sockets {
+    /// Each its own, to which the system brings what its peer sends.
+    OneEach,
+    /// All the listener, which is sorted here.
+    OneForAll,
+}
+
+impl Default for Sockets {
+    fn default() -> Self {
+        if sys::SORTS_UDP_PORT { Self::OneEach } else { Self::OneForAll }
+    }
+}
+
 /// The set-ups in progress.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
@@ -64,18 +86,38 @@ impl UdpDoor {
     ///
     /// `device` is the network device that it listens on, if not on all.
     pub(crate) fn bind(listen: Listen, device: Option<&str>, guests: Guests) -> io::Result<Self> {
+        Self::bind_with(listen, device, guests, Sockets::default())
+    }
+
+    fn bind_with(
+        listen: Listen,
+        device: Option<&str>,
+        guests: Guests,
+        sockets: Sockets,
+    ) -> io::Result<Self> {
         let prepare = |socket: &Socket| {
-            sys::share_port(socket)?;
+            if sockets == Sockets::OneEach {
+                sys::share_port(socket)?;
+            }
             device.map_or(Ok(()), |device| sys::bind_to_device(socket, device))
         };
         let socket = listen.bind(Type::DGRAM, &prepare)?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
         // Without it, replies come from the address that the route to the client suggests.
         let _ = sys::request_destination(&socket, local.is_ipv6());
-        let socket = UdpSocket::from_std(socket.into())?;
-        let (awaited, turns) = (Mutex::default(), Mutex::default());
-        let shared = Arc::new(Shared { local, guests, awaited, turns });
-        let reader = tokio::spawn(read(socket, shared.clone()));
+        let (sorter, awaited, turns) = Default::default();
+        let shared = Arc::new(Shared { local, sorter, guests, awaited, turns });
+        let door = shared.clone();
+        let reader = match sockets {
+            Sockets::OneEach => Some(tokio::spawn(read(UdpSocket::from_std(socket.into())?, door))),
+            Sockets::OneForAll => {
+                enlarge_for_all(&socket);
+                let greet = move |datagram: &[u8], arrived| door.dispatch(datagram, arrived);
+                let opened = Sorter::open(socket, greet)?;
+                let _first = shared.sorter.set(opened);
+                None
+            }
+        };
         Ok(Self { shared, reader })
     }
 
@@ -107,7 +149,8 @@ impl UdpDoor {
 
 impl Drop for UdpDoor {
     fn drop(&mut self) {
-        self.reader.abort();
+        self.reader.iter().for_each(JoinHandle::abort);
+        self.shared.sorter.get().inspect(|sorter| sorter.close());
     }
 }
 
@@ -142,15 +185,33 @@ impl Shared {
         }
     }
 
-    /// Makes the stream's socket and answers the greeting from it.
+    /// Makes the stream's socket, or its place at the listener, and answers the greeting from it.
     pub(super) fn meet(
         &self,
-        client: SocketAddr,
-        called: Option<SocketAddr>,
+        greeting: &Arrived,
         options: &SocketOptions,
         reply: &[u8],
     ) -> io::Result<DataSocket> {
-        let local = self.local_for(client, called)?;
+        let client = canonical(greeting.from);
+        let local = self.local_for(client, greeting.to)?;
+        let Some(sorter) = self.sorter.get() else {
+            return self.meet_apart(client, local, options, reply);
+        };
+        let mut route = Route { to: greeting.from, from: greeting.to, class: 0 };
+        let warnings = options.apply_to_shared(sorter.socket(), client.is_ipv6(), &mut route);
+        let seat = sorter.seat(client, route, options.mailbox_datagrams())?;
+        let socket = DataSocket::shared(seat, (local, client), options, warnings);
+        socket.line().send(reply)?;
+        Ok(socket)
+    }
+
+    fn meet_apart(
+        &self,
+        client: SocketAddr,
+        local: SocketAddr,
+        options: &SocketOptions,
+        reply: &[u8],
+    ) -> io::Result<DataSocket> {
         let make = |domain| Socket::new(domain, Type::DGRAM, None);
         let prepare = |socket: &Socket| {
             sys::share_port(socket)?;
@@ -211,8 +272,6 @@ fn route_to(client: SocketAddr) -> io::Result<SocketAddr> {
     Ok(socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?)
 }
 
-/// One byte more than a greeting has tells it from data.
-pub(super) const GREETING_ROOM: usize = greeting::MOST_BYTES + 1;
 /// As many as a test can have streams.
 const MOST_GREETINGS: usize = 2 * linerate_core::test::MAX_PARALLEL as usize;
 

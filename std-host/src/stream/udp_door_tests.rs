@@ -2,15 +2,62 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket as StdUdpSocket};
 
-use linerate_core::test::{Protocol, TestSettings};
+use linerate_core::flow::StreamPlan;
+use linerate_core::test::{Protocol, Role, StreamId, TestSettings};
+use linerate_core::units::BitsPerSec;
 
-use super::super::{Ear, Heard, LocalPoint, Met, open_datagrams};
+use super::super::{Ear, Handling, Heard, LocalPoint, Met, Streams, open_datagrams};
 use super::*;
+use crate::clock::Clock;
 
-#[cfg(target_os = "linux")]
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_clients_at_once_each_get_their_own_streams() {
-    let door = Arc::new(open());
+/// Each test with sockets of either kind.
+macro_rules! with_either {
+    ($($(#[$attribute:meta])+ $name:ident;)+) => {
+        mod one_each {
+            $($(#[$attribute])+ async fn $name() { super::$name(super::Sockets::OneEach).await })+
+        }
+        mod one_for_all {
+            $($(#[$attribute])+ async fn $name() { super::$name(super::Sockets::OneForAll).await })+
+        }
+    };
+}
+
+with_either! {
+    #[cfg(target_os = "linux")]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    many_clients_at_once_each_get_their_own_streams;
+    #[tokio::test]
+    one_address_comes_again_while_its_earlier_streams_receive;
+    #[tokio::test]
+    tests_of_one_address_are_set_up_one_after_another;
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    only_one_greeting_of_each_awaited_sender_counts;
+    #[tokio::test]
+    named_greetings_find_their_test_in_any_order_beside_others_of_the_address;
+    #[tokio::test]
+    a_flood_of_greetings_from_many_ports_takes_no_more_than_the_test_that_awaits_them;
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    a_greeting_that_is_repeated_is_answered_again_and_makes_no_second_stream;
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    a_named_stream_comes_from_the_address_of_its_control_connection_unless_told_otherwise;
+    #[tokio::test]
+    a_door_for_everything_takes_both_families;
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    the_reply_comes_from_the_address_that_was_called;
+    #[tokio::test]
+    a_closed_door_leaves_its_streams_and_its_port;
+    #[tokio::test]
+    tests_of_one_address_stream_both_ways_at_once;
+    #[tokio::test]
+    what_comes_before_a_stream_starts_counts;
+}
+
+async fn many_clients_at_once_each_get_their_own_streams(sockets: Sockets) {
+    let door = Arc::new(open(sockets));
     let server = Ipv4Addr::LOCALHOST;
     let tasks: Vec<_> = (2..32)
         .map(|host| {
@@ -35,9 +82,8 @@ async fn many_clients_at_once_each_get_their_own_streams() {
     }
 }
 
-#[tokio::test]
-async fn one_address_comes_again_while_its_earlier_streams_receive() {
-    let door = open();
+async fn one_address_comes_again_while_its_earlier_streams_receive(sockets: Sockets) {
+    let door = open(sockets);
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let mut all = Vec::new();
     for _ in 0..5 {
@@ -51,15 +97,13 @@ async fn one_address_comes_again_while_its_earlier_streams_receive() {
         }
     }
     for (near, far) in &all {
-        // On Windows a plain receive fails when it cuts a datagram.
-        while sys::recv_with_destination(far.socket(), &mut [0; 64]).is_ok() {}
+        hear_all(far);
         check_carries(near, far);
     }
 }
 
-#[tokio::test]
-async fn tests_of_one_address_are_set_up_one_after_another() {
-    let door = open();
+async fn tests_of_one_address_are_set_up_one_after_another(sockets: Sockets) {
+    let door = open(sockets);
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let first = soon(door.set_up(host)).await;
     let mapped = IpAddr::from(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
@@ -74,10 +118,8 @@ async fn tests_of_one_address_are_set_up_one_after_another() {
     assert_eq!(door.shared.awaited().by_address.len(), 0, "a dropped set-up leaves nothing behind");
 }
 
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn only_one_greeting_of_each_awaited_sender_counts() {
-    let door = open();
+async fn only_one_greeting_of_each_awaited_sender_counts(sockets: Sockets) {
+    let door = open(sockets);
     let at = SocketAddr::from((Ipv4Addr::LOCALHOST, door.local().port()));
     let early = client(at);
     early.send(&greeting::HELLO).unwrap();
@@ -97,9 +139,10 @@ async fn only_one_greeting_of_each_awaited_sender_counts() {
     assert_eq!(peers, [doubled.local_addr().unwrap(), last.local_addr().unwrap()]);
 }
 
-#[tokio::test]
-async fn named_greetings_find_their_test_in_any_order_beside_others_of_the_address() {
-    let door = open();
+async fn named_greetings_find_their_test_in_any_order_beside_others_of_the_address(
+    sockets: Sockets,
+) {
+    let door = open(sockets);
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let server = SocketAddr::new(host, door.local().port());
     // A stock client of the same address never greets.
@@ -131,9 +174,10 @@ async fn named_greetings_find_their_test_in_any_order_beside_others_of_the_addre
     assert_eq!(door.shared.awaited().by_cookie.len(), 0);
 }
 
-#[tokio::test]
-async fn a_flood_of_greetings_from_many_ports_takes_no_more_than_the_test_that_awaits_them() {
-    let door = open();
+async fn a_flood_of_greetings_from_many_ports_takes_no_more_than_the_test_that_awaits_them(
+    sockets: Sockets,
+) {
+    let door = open(sockets);
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let server = SocketAddr::new(host, door.local().port());
     let mut stock = soon(door.set_up(host)).await;
@@ -159,10 +203,10 @@ async fn a_flood_of_greetings_from_many_ports_takes_no_more_than_the_test_that_a
     streams.iter().for_each(|(near, far)| check_carries(near, far));
 }
 
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn a_greeting_that_is_repeated_is_answered_again_and_makes_no_second_stream() {
-    let door = open();
+async fn a_greeting_that_is_repeated_is_answered_again_and_makes_no_second_stream(
+    sockets: Sockets,
+) {
+    let door = open(sockets);
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let server = SocketAddr::new(host, door.local().port());
     let mut set_up = door.set_up_named(host, cookie(1), 2);
@@ -185,9 +229,9 @@ async fn a_greeting_that_is_repeated_is_answered_again_and_makes_no_second_strea
     }
 }
 
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn a_named_stream_comes_from_the_address_of_its_control_connection_unless_told_otherwise() {
+async fn a_named_stream_comes_from_the_address_of_its_control_connection_unless_told_otherwise(
+    sockets: Sockets,
+) {
     let client = IpAddr::from(Ipv4Addr::LOCALHOST);
     let elsewhere = IpAddr::from(Ipv4Addr::new(127, 0, 0, 2));
     for (guests, from, is_taken) in [
@@ -197,7 +241,7 @@ async fn a_named_stream_comes_from_the_address_of_its_control_connection_unless_
         (Guests::Anyone, elsewhere, true),
     ] {
         let listen = Listen::At((Ipv4Addr::LOCALHOST, 0).into());
-        let door = UdpDoor::bind(listen, None, guests).unwrap();
+        let door = UdpDoor::bind_with(listen, None, guests, sockets).unwrap();
         let mut set_up = door.set_up_named(client, cookie(1), 1);
         let greeting = NamedGreeting { cookie: cookie(1), index: 0 };
         let near = greeted(from, door.local(), &greeting.hello());
@@ -211,9 +255,8 @@ async fn a_named_stream_comes_from_the_address_of_its_control_connection_unless_
     }
 }
 
-#[tokio::test]
-async fn a_door_for_everything_takes_both_families() {
-    let door = bind_door(Listen::Everywhere { port: 0 }).unwrap();
+async fn a_door_for_everything_takes_both_families(sockets: Sockets) {
+    let door = bind_door(Listen::Everywhere { port: 0 }, sockets).unwrap();
     let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
     let (near, far) = &soon(dial(&door, v4, v4, 1)).await[0];
     assert_eq!(far.local().ip(), v4);
@@ -228,15 +271,13 @@ async fn a_door_for_everything_takes_both_families() {
     check_carries(near, far);
 }
 
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn the_reply_comes_from_the_address_that_was_called() {
+async fn the_reply_comes_from_the_address_that_was_called(sockets: Sockets) {
     for listen in [
         Listen::Everywhere { port: 0 },
         Listen::At((Ipv4Addr::UNSPECIFIED, 0).into()),
         Listen::At((Ipv4Addr::new(127, 0, 0, 77), 0).into()),
     ] {
-        let door = bind_door(listen).unwrap();
+        let door = bind_door(listen, sockets).unwrap();
         let called = IpAddr::from(Ipv4Addr::new(127, 0, 0, 77));
         // The client's socket is connected to that address, so it hears no other.
         let (near, far) = &soon(dial(&door, Ipv4Addr::LOCALHOST.into(), called, 1)).await[0];
@@ -246,7 +287,7 @@ async fn the_reply_comes_from_the_address_that_was_called() {
 
 #[tokio::test]
 async fn greetings_that_fell_into_the_gap_are_handed_back() {
-    let door = open();
+    let door = open(Sockets::OneEach);
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let local = SocketAddr::new(host, door.local().port());
     let mut set_up = soon(door.set_up(host)).await;
@@ -268,9 +309,8 @@ async fn greetings_that_fell_into_the_gap_are_handed_back() {
     assert_eq!((found.peer(), found.local()), (stranger.local_addr().unwrap(), local));
 }
 
-#[tokio::test]
-async fn a_closed_door_leaves_its_streams_and_its_port() {
-    let door = open();
+async fn a_closed_door_leaves_its_streams_and_its_port(sockets: Sockets) {
+    let door = open(sockets);
     let local = door.local();
     let host = IpAddr::from(Ipv4Addr::LOCALHOST);
     let streams = soon(dial(&door, host, host, 1)).await;
@@ -280,9 +320,14 @@ async fn a_closed_door_leaves_its_streams_and_its_port() {
         tokio::time::timeout(Duration::from_millis(20), set_up.next(&options())).await.is_err()
     );
     check_carries(&streams[0].0, &streams[0].1);
+    let mut streams = Some(streams);
+    if sockets == Sockets::OneForAll {
+        assert!(bind_door(Listen::At(local), sockets).is_err(), "the port is the streams'");
+        drop((streams.take(), set_up));
+    }
     let again = soon(async {
         loop {
-            match bind_door(Listen::At(local)) {
+            match bind_door(Listen::At(local), sockets) {
                 Ok(door) => return door,
                 Err(_) => tokio::task::yield_now().await,
             }
@@ -291,15 +336,101 @@ async fn a_closed_door_leaves_its_streams_and_its_port() {
     .await;
     let again = soon(dial(&again, host, host, 1)).await;
     check_carries(&again[0].0, &again[0].1);
-    check_carries(&streams[0].0, &streams[0].1);
+    streams.iter().flatten().for_each(|(near, far)| check_carries(near, far));
 }
 
-fn open() -> UdpDoor {
-    bind_door(Listen::At((Ipv4Addr::LOCALHOST, 0).into())).unwrap()
+async fn tests_of_one_address_stream_both_ways_at_once(sockets: Sockets) {
+    let door = open(sockets);
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let mut tests = Vec::new();
+    for number in [1, 2] {
+        let server = SocketAddr::new(host, door.local().port());
+        let mut set_up = door.set_up_named(host, cookie(number), 4);
+        let greeting = |index| NamedGreeting { cookie: cookie(number), index };
+        let near: Vec<_> =
+            (0..4).map(|index| greeted(host, server, &greeting(index).hello())).collect();
+        let mut far = Vec::new();
+        for _ in 0..4 {
+            far.push(met(&mut set_up).await);
+        }
+        far.sort_by_key(|&(index, _)| index);
+        tests.push((near, far.into_iter().map(|(_, socket)| socket).collect::<Vec<_>>()));
+    }
+    let sent = 300 * 1000;
+    let mut running = Vec::new();
+    for (near, far) in tests {
+        // The first two streams go to the server, the others come from it.
+        let start = |sockets, is_client: bool| {
+            let role = |index: usize| {
+                if (index < 2) == is_client { Role::Sender } else { Role::Receiver }
+            };
+            let plans = (0..4).map(|index| stream(index, role(index), sent)).collect();
+            let (news, events) = mpsc::unbounded_channel();
+            let clock = Clock::new();
+            let streams = Streams::start(sockets, plans, clock, Handling::default(), news);
+            (streams.unwrap(), events)
+        };
+        running.extend([start(far, false), start(near, true)]);
+    }
+    for (streams, _) in &running {
+        let all_sent = || {
+            let tallies = streams.sample();
+            tallies.iter().all(|sample| sample.tally.bytes >= sent)
+        };
+        soon(async {
+            while !all_sent() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+    }
+    for (mut streams, _) in running {
+        soon(streams.stop()).await;
+        for sample in streams.sample() {
+            assert_eq!((sample.tally.bytes, sample.tally.lost), (sent, 0));
+        }
+        soon(streams.close()).await;
+    }
+    if let Some(sorter) = door.shared.sorter.get() {
+        assert!(sorter.is_empty(), "nothing is left of them");
+    }
 }
 
-fn bind_door(listen: Listen) -> io::Result<UdpDoor> {
-    UdpDoor::bind(listen, None, Guests::default())
+async fn what_comes_before_a_stream_starts_counts(sockets: Sockets) {
+    let door = open(sockets);
+    let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let (near, far) = soon(dial(&door, host, host, 1)).await.remove(0);
+    for number in 1..=5_u32 {
+        let mut datagram = [0; 100];
+        datagram[8..12].copy_from_slice(&number.to_be_bytes());
+        near.line().send(&datagram).unwrap();
+    }
+    let (news, _events) = mpsc::unbounded_channel();
+    let plans = vec![stream(0, Role::Receiver, 500)];
+    let clock = Clock::new();
+    let streams = Streams::start(vec![far], plans, clock, Handling::default(), news);
+    let mut streams = streams.unwrap();
+    soon(streams.stop()).await;
+    let tally = streams.sample()[0].tally;
+    assert_eq!((tally.bytes, tally.lost), (500, 0));
+    soon(streams.close()).await;
+}
+
+/// A stream of datagrams of 1000 bytes that is done after so many bytes if it sends.
+fn stream(index: usize, role: Role, sent: u64) -> StreamPlan {
+    let limit_bytes = (role == Role::Sender).then_some(sent);
+    let plan = crate::stream::tests::plan(Protocol::Udp, 1000);
+    // As fast as loopback's smallest buffers take it.
+    let bitrate = Some(BitsPerSec(20_000_000));
+    StreamPlan { id: StreamId::from_index(index), role, limit_bytes, bitrate, ..plan }
+}
+
+fn open(sockets: Sockets) -> UdpDoor {
+    bind_door(Listen::At((Ipv4Addr::LOCALHOST, 0).into()), sockets).unwrap()
+}
+
+fn bind_door(listen: Listen, sockets: Sockets) -> io::Result<UdpDoor> {
+    UdpDoor::bind_with(listen, None, Guests::default(), sockets)
 }
 
 fn cookie(number: u8) -> Cookie {
@@ -366,18 +497,35 @@ fn check_carries(near: &DataSocket, far: &DataSocket) {
     assert_eq!(near.local(), far.peer());
     let label = near.local().to_string();
     for (from, to) in [(near, far), (far, near)] {
-        from.socket().send(label.as_bytes()).unwrap();
-        let mut buffer = [0; 64];
-        // Loopback delivers within the send.
-        let arrived = sys::recv_with_destination(to.socket(), &mut buffer).unwrap();
-        assert_eq!(&buffer[..arrived.len], label.as_bytes());
-        assert!(sys::recv_with_destination(to.socket(), &mut buffer).is_err());
+        from.line().send(label.as_bytes()).unwrap();
+        assert_eq!(hear_all(to), [label.as_bytes()]);
     }
+}
+
+/// The beginnings of all datagrams that are there. Loopback delivers within the send.
+fn hear_all(to: &DataSocket) -> Vec<Vec<u8>> {
+    let mut heard = Vec::new();
+    match to.line().seat() {
+        Some(seat) => {
+            let mut letters = Vec::new();
+            assert!(seat.has_gathered(seat.gather(), Duration::from_secs(20)));
+            seat.mailbox().take(&mut letters);
+            heard.extend(letters.iter().map(|letter| letter.bytes().to_vec()));
+        }
+        None => {
+            let mut buffer = [0; 64];
+            // On Windows a plain receive fails when it cuts a datagram.
+            while let Ok(arrived) = sys::recv_with_destination(to.socket(), &mut buffer) {
+                heard.push(buffer[..arrived.len].to_vec());
+            }
+        }
+    }
+    heard
 }
 
 fn flood(near: &DataSocket) {
     for _ in 0..100 {
-        near.socket().send(&[0; 1000]).unwrap();
+        near.line().send(&[0; 1000]).unwrap();
     }
 }
 

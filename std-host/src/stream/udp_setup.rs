@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use linerate_core::protocol::cookie::Cookie;
 use linerate_core::protocol::greeting::{self, NamedGreeting};
-use socket2::Socket;
 use tokio::sync::{OwnedMutexGuard, mpsc};
 
+use super::datagrams::GREETING_ROOM;
+use super::socket::Line;
 use super::socket::canonical;
-use super::udp_door::{GREETING_ROOM, Guests, Shared};
+use super::udp_door::{Guests, Shared};
 use super::{DataSocket, SocketOptions};
 use crate::sys::{self, Arrived};
 
@@ -45,7 +46,7 @@ impl SetUp {
             let greeting = self.greetings.recv().await.ok_or(io::ErrorKind::BrokenPipe)?;
             let client = canonical(greeting.from);
             if !self.met.contains(&client) {
-                let socket = self.shared.meet(client, greeting.to, options, &greeting::REPLY)?;
+                let socket = self.shared.meet(&greeting, options, &greeting::REPLY)?;
                 self.met.push(client);
                 return Ok(socket);
             }
@@ -67,7 +68,7 @@ pub(crate) struct NamedSetUp {
     shared: Arc<Shared>,
     greetings: mpsc::Receiver<(u16, Arrived)>,
     /// The streams that are there, by their place in the order of creation.
-    met: Vec<Option<(SocketAddr, Arc<Socket>)>>,
+    met: Vec<Option<(SocketAddr, Line)>>,
     is_stranger_told: bool,
 }
 
@@ -105,12 +106,18 @@ impl NamedSetUp {
                 return Ok(Met::Stranger(client));
             }
             let is_met = self.met.iter().flatten().any(|&(met, _)| met == client);
-            let Some(place @ None) = self.met.get_mut(usize::from(index)) else { continue };
-            if !is_met {
-                let reply = NamedGreeting { cookie: self.cookie, index }.reply();
-                let socket = self.shared.meet(client, greeting.to, options, &reply)?;
-                *place = Some((client, socket.socket().clone()));
-                return Ok(Met::Stream(index, socket));
+            let reply = NamedGreeting { cookie: self.cookie, index }.reply();
+            match self.met.get_mut(usize::from(index)) {
+                Some(place @ None) if !is_met => {
+                    let socket = self.shared.meet(&greeting, options, &reply)?;
+                    *place = Some((client, socket.line().clone()));
+                    return Ok(Met::Stream(index, socket));
+                }
+                // Where the socket is shared, copies come here.
+                Some(Some((met, line @ Line::Shared(_)))) if *met == client => {
+                    let _ = line.send(&reply);
+                }
+                _ => {}
             }
         }
     }
@@ -119,12 +126,13 @@ impl NamedSetUp {
     /// stream has come.
     fn answer_again(&self) {
         let mut buffer = [0; GREETING_ROOM];
-        for (_, socket) in self.met.iter().flatten() {
+        for (_, line) in self.met.iter().flatten() {
+            let Line::Own(socket) = line else { continue };
             for _ in 0..MOST_COPIES {
                 let Ok(arrived) = sys::recv_with_destination(socket, &mut buffer) else { break };
                 let greeting = NamedGreeting::of_hello(&buffer[..arrived.len]);
                 if let Some(greeting) = greeting.filter(|greeting| greeting.cookie == self.cookie) {
-                    let _ = socket.send_with_flags(&greeting.reply(), sys::SEND_FLAGS);
+                    let _ = line.send(&greeting.reply());
                 }
             }
         }

@@ -8,9 +8,10 @@ use libc::c_int;
 use socket2::{Domain, Socket};
 
 use super::unix::{check, ioctl_int, ipv6_destination, recv_with_control, set_option};
-use super::{Arrived, Interest, unsupported};
+use super::{Arrived, Interest, Route, unsupported};
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
+pub(crate) const SORTS_UDP_PORT: bool = true;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("kern.ipc.maxsockbuf", "kern.ipc.maxsockbuf");
 
 pub(crate) fn return_large_blocks() {}
@@ -136,6 +137,15 @@ pub(crate) fn bind_sctp_also(_socket: &Socket, _addresses: &[SocketAddr]) -> io:
 pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)
+}
+
+/// The system chooses the address that it comes from: here every stream has a socket of its own.
+pub(crate) fn send_along(socket: &Socket, route: &Route, bytes: &[u8]) -> io::Result<()> {
+    socket.send_to_with_flags(bytes, &route.to.into(), SEND_FLAGS).map(drop)
+}
+
+pub(crate) fn request_class(_socket: &Socket, _route: &Route) -> io::Result<()> {
+    Err(unsupported())
 }
 
 pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {

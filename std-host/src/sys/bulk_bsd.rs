@@ -1,5 +1,5 @@
-//! What macOS and FreeBSD have of it: `sendfile(2)`, each in its own way, and on FreeBSD
-//! `cpuset_setaffinity(2)`. Neither throws received data away or joins datagrams.
+//! What macOS and FreeBSD have of it: `sendfile(2)`, each in its own way. Neither throws received data
+//! away or joins datagrams.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,13 +8,16 @@ use std::os::fd::AsRawFd;
 use socket2::Socket;
 
 use super::unix::{check, unnamed_file};
-#[cfg(target_os = "macos")]
-use super::unsupported;
 
 pub(crate) use super::bulk_none::{
-    MOST_MESSAGES, SKIPS_RX_COPY, discard, forget_errors, recv_messages, request_arrivals,
-    request_joined, request_refusals, send_messages, set_least_readable, set_segment_size,
+    MOST_MESSAGES, PREFERS_SEND_FILE, SKIPS_RX_COPY, check_segments, discard, forget_errors,
+    recv_messages, recv_messages_of_many, request_arrivals, request_joined, request_refusals,
+    send_messages, send_messages_along, set_least_readable, set_segment_size,
 };
+
+pub(crate) fn is_of_the_file(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EIO)
+}
 
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
     let mut file = unnamed_file()?;
@@ -69,31 +72,4 @@ fn sendfile(
         libc::sendfile(from, to, offset, &raw mut len, no_headers, 0)
     };
     (result, len)
-}
-
-#[cfg(target_os = "freebsd")]
-pub(crate) fn pin_thread(cpu: u16) -> io::Result<()> {
-    // SAFETY: all-zero bytes are an empty set.
-    let mut set: libc::cpuset_t = unsafe { std::mem::zeroed() };
-    if usize::from(cpu) >= 8 * size_of_val(&set) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    // SAFETY: the number lies within the set; the kernel reads one set, and -1 is the calling thread.
-    check(unsafe {
-        libc::CPU_SET(usize::from(cpu), &mut set);
-        libc::cpuset_setaffinity(
-            libc::CPU_LEVEL_WHICH,
-            libc::CPU_WHICH_TID,
-            -1,
-            size_of_val(&set),
-            &raw const set,
-        )
-    })
-    .map(drop)
-}
-
-/// Mach takes hints about threads that share a cache, but no CPU numbers.
-#[cfg(target_os = "macos")]
-pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
-    Err(unsupported())
 }

@@ -1,20 +1,26 @@
 //! Linux's ways to move much with few calls and few copies: `memfd_create(2)`, `sendfile(2)`,
 //! `MSG_TRUNC` of `tcp(7)` and `udp(7)`, segmentation offload of `udp(7)`, `sendmmsg(2)` and
-//! `recvmmsg(2)`; and `sched_setaffinity(2)`.
+//! `recvmmsg(2)`.
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use libc::{c_int, c_ulong};
-use socket2::Socket;
+use libc::c_int;
+use socket2::{SockAddr, SockAddrStorage, Socket};
 
-use super::unix::{Control, check, check_len, each_control, set_option, unnamed_file};
-use super::{Joined, SEND_FLAGS};
+use super::os::{control_of, destination};
+use super::unix::{
+    Control, Outgoing, check, check_len, each_control, option, set_option, unnamed_file,
+};
+use super::{Joined, Route, SEND_FLAGS};
 
 pub(crate) const SKIPS_RX_COPY: bool = true;
 pub(crate) const MOST_MESSAGES: usize = 16;
+/// iperf3 reads and sends unless it is told otherwise, and so does this.
+pub(crate) const PREFERS_SEND_FILE: bool = false;
 
 /// In memory, or in a temporary directory where a kernel before 3.17 has no such files.
 pub(crate) fn file_of(bytes: &[u8]) -> io::Result<File> {
@@ -46,6 +52,10 @@ pub(crate) fn send_file(
     })
 }
 
+pub(crate) fn is_of_the_file(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EIO)
+}
+
 /// The flag throws away what is read of a byte stream.
 pub(crate) fn discard(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
     let (start, len) = (buffer.as_mut_ptr().cast(), buffer.len());
@@ -56,6 +66,11 @@ pub(crate) fn discard(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
 pub(crate) fn set_segment_size(socket: &Socket, bytes: Option<u16>) -> io::Result<()> {
     let bytes = c_int::from(bytes.unwrap_or(0));
     set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes)
+}
+
+/// Whether messages can be cut, and so by a control message, too.
+pub(crate) fn check_segments(socket: &Socket) -> io::Result<()> {
+    option(socket, libc::SOL_UDP, libc::UDP_SEGMENT).map(drop)
 }
 
 pub(crate) fn request_joined(socket: &Socket) -> io::Result<()> {
@@ -102,6 +117,50 @@ pub(crate) fn send_messages(
     if bytes.len() <= message_bytes {
         return socket.send_with_flags(bytes, SEND_FLAGS).map(|_| 1);
     }
+    send_each(socket, bytes, message_bytes, |_| {})
+}
+
+pub(crate) fn send_messages_along(
+    socket: &Socket,
+    route: &Route,
+    segment: Option<u16>,
+    bytes: &[u8],
+    message_bytes: usize,
+) -> io::Result<usize> {
+    let to = SockAddr::from(route.to);
+    let mut control: Outgoing = control_of(route);
+    if let Some(bytes) = segment {
+        control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &bytes.to_ne_bytes());
+    }
+    let mut send = || {
+        send_each(socket, bytes, message_bytes.max(1), |message| {
+            message.msg_name = to.as_ptr().cast_mut().cast();
+            message.msg_namelen = to.len();
+            control.lend_to(message);
+        })
+    };
+    match send() {
+        // What the network said of others' datagrams is told once, and hinders nobody then.
+        Err(error) if is_of_the_network(&error) => {
+            forget_errors(socket);
+            send()
+        }
+        sent => sent,
+    }
+}
+
+/// Neither a full buffer nor a full queue of this host.
+fn is_of_the_network(error: &io::Error) -> bool {
+    error.kind() != io::ErrorKind::WouldBlock && error.raw_os_error() != Some(libc::ENOBUFS)
+}
+
+/// Sends messages, each with what `address` adds to it.
+fn send_each(
+    socket: &Socket,
+    bytes: &[u8],
+    message_bytes: usize,
+    mut address: impl FnMut(&mut libc::msghdr),
+) -> io::Result<usize> {
     // SAFETY: all-zero bytes are a message without anything.
     let mut messages: [libc::mmsghdr; MOST_MESSAGES] = unsafe { std::mem::zeroed() };
     let mut parts = [NO_BYTES; MOST_MESSAGES];
@@ -112,10 +171,11 @@ pub(crate) fn send_messages(
         *part = libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() };
         message.msg_hdr.msg_iov = part;
         message.msg_hdr.msg_iovlen = 1;
+        address(&mut message.msg_hdr);
         count += 1;
     }
-    // SAFETY: the first `count` messages have one part each, which lies in `bytes`; nothing is written
-    // but the lengths in the messages.
+    // SAFETY: the first `count` messages have one part each, which lies in `bytes`, and an address and
+    // control messages that outlive the call or none; nothing is written but the lengths in the messages.
     let sent = unsafe {
         libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), count, SEND_FLAGS as _)
     };
@@ -128,6 +188,28 @@ pub(crate) fn recv_messages(
     buffer: &mut [u8],
     slot_bytes: usize,
     found: &mut [Joined],
+) -> io::Result<usize> {
+    recv_each(socket, buffer, slot_bytes, found, &mut [])
+}
+
+pub(crate) fn recv_messages_of_many(
+    socket: &Socket,
+    buffer: &mut [u8],
+    slot_bytes: usize,
+    found: &mut [Joined],
+) -> io::Result<usize> {
+    // SAFETY: all-zero bytes are an address of no family.
+    let mut senders: [libc::sockaddr_storage; MOST_MESSAGES] = unsafe { std::mem::zeroed() };
+    recv_each(socket, buffer, slot_bytes, found, &mut senders)
+}
+
+/// The same, with room for the sender of each message or for none.
+fn recv_each(
+    socket: &Socket,
+    buffer: &mut [u8],
+    slot_bytes: usize,
+    found: &mut [Joined],
+    senders: &mut [libc::sockaddr_storage],
 ) -> io::Result<usize> {
     // SAFETY: all-zero bytes are a message without anything.
     let mut messages: [libc::mmsghdr; MOST_MESSAGES] = unsafe { std::mem::zeroed() };
@@ -146,8 +228,12 @@ pub(crate) fn recv_messages(
         control.lend_to(&mut message.msg_hdr);
         count += 1;
     }
-    // SAFETY: the first `count` messages have one part each, a slot of their own in `buffer`, and a
-    // control buffer of their own, all valid through the call with the lengths beside them.
+    for (message, sender) in messages.iter_mut().zip(&mut *senders) {
+        message.msg_hdr.msg_name = std::ptr::from_mut(sender).cast();
+        message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as _;
+    }
+    // SAFETY: the first `count` messages have one part each, a slot of their own in `buffer`, a control
+    // buffer and room for an address of their own or none, all valid through the call with the lengths beside them.
     let received = check(unsafe {
         libc::recvmmsg(
             socket.as_raw_fd(),
@@ -157,19 +243,34 @@ pub(crate) fn recv_messages(
             std::ptr::null_mut(),
         )
     })? as usize;
-    for (message, found) in messages[..received].iter().zip(found) {
+    for (message, found) in messages[..received].iter().zip(&mut *found) {
         let len = message.msg_len as usize;
-        *found = Joined { len, segment: len, arrived: None };
+        *found = Joined { len, segment: len, ..Joined::default() };
         each_control(&message.msg_hdr, |level, kind, data| match (level, kind) {
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 let bytes = data.first_chunk().map_or(0, |&bytes| c_int::from_ne_bytes(bytes));
                 found.segment = usize::try_from(bytes).ok().filter(|&n| n > 0).unwrap_or(len);
             }
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => found.arrived = time_of(data),
-            _ => {}
+            _ => found.to = found.to.or_else(|| destination(level, kind, data)),
         });
     }
+    for (message, (sender, found)) in
+        messages[..received].iter().zip(senders.iter().zip(&mut *found))
+    {
+        found.from = address_of(sender, message.msg_hdr.msg_namelen);
+    }
     Ok(received)
+}
+
+fn address_of(sender: &libc::sockaddr_storage, len: libc::socklen_t) -> Option<SocketAddr> {
+    let mut storage = SockAddrStorage::zeroed();
+    // SAFETY: both are the same type of the system, and the kernel wrote an address of this length.
+    let address = unsafe {
+        *storage.view_as() = *sender;
+        SockAddr::new(storage, len)
+    };
+    address.as_socket()
 }
 
 /// A `struct timespec` of whatever width.
@@ -190,16 +291,3 @@ fn time_of(data: &[u8]) -> Option<SystemTime> {
 }
 
 const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-
-pub(crate) fn pin_thread(cpu: u16) -> io::Result<()> {
-    const BITS: usize = c_ulong::BITS as usize;
-    let mut mask: [c_ulong; CPUS / BITS] = [0; CPUS / BITS];
-    let cpu = usize::from(cpu);
-    *mask.get_mut(cpu / BITS).ok_or(io::ErrorKind::InvalidInput)? = 1 << (cpu % BITS);
-    // SAFETY: the kernel reads as many bytes as the size says, a bit for each CPU; no thread but the
-    // calling one is meant by 0.
-    check(unsafe { libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast()) }).map(drop)
-}
-
-/// The library's own type has room for 1024 CPUs only, and `-A` goes up to number 1024.
-const CPUS: usize = 2048;

@@ -1,6 +1,7 @@
-//! The socket of one stream where every call is over when it returns: nothing is under way between
+//! The socket of a stream where every call is over when it returns: nothing is under way between
 //! two calls, and the socket itself tells when the next can do something.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, IoSlice, Read};
 use std::sync::Arc;
@@ -8,17 +9,34 @@ use std::time::Duration;
 
 use socket2::Socket;
 
-use super::{Interest, Joined, MOST_BLOCKS, SEND_FLAGS, Wake, bulk, os};
+use super::{Interest, Joined, MOST_BLOCKS, Route, SEND_FLAGS, Wake, bulk, os};
 
 /// See the contract.
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: Arc<Socket>,
+    way: Way,
+}
+
+/// Where datagrams go.
+#[derive(Debug)]
+enum Way {
+    /// To the peer that the socket is connected to.
+    Connected,
+    /// Nowhere: others send.
+    Nowhere,
+    /// Along a route, in datagrams of so many bytes.
+    Along(Route, Cell<Option<u16>>),
 }
 
 impl Channel {
     pub(crate) fn new(socket: Arc<Socket>) -> io::Result<Self> {
-        Ok(Self { socket })
+        Ok(Self { socket, way: Way::Connected })
+    }
+
+    pub(crate) fn unconnected(socket: Arc<Socket>, route: Option<Route>) -> io::Result<Self> {
+        let way = route.map_or(Way::Nowhere, |route| Way::Along(route, Cell::new(None)));
+        Ok(Self { socket, way })
     }
 
     pub(crate) fn socket(&self) -> &Arc<Socket> {
@@ -32,6 +50,10 @@ impl Channel {
         timeout: Option<Duration>,
     ) -> io::Result<()> {
         os::wait(&self.socket, interest, wake, timeout)
+    }
+
+    pub(crate) fn rest(&self, time: Duration) {
+        std::thread::sleep(time);
     }
 
     pub(crate) fn send_blocks(
@@ -62,7 +84,12 @@ impl Channel {
         self.socket.send_with_flags(bytes, SEND_FLAGS)
     }
 
-    pub(crate) fn send_file(&self, file: &File, offset: u64, most: usize) -> io::Result<usize> {
+    pub(crate) fn send_file(
+        &self,
+        file: &Arc<File>,
+        offset: u64,
+        most: usize,
+    ) -> io::Result<usize> {
         bulk::send_file(&self.socket, file, offset, most)
     }
 
@@ -91,7 +118,27 @@ impl Channel {
         len: usize,
         message_bytes: usize,
     ) -> io::Result<usize> {
-        bulk::send_messages(&self.socket, &buffer[..len], message_bytes)
+        let bytes = &buffer[..len];
+        match &self.way {
+            Way::Connected => bulk::send_messages(&self.socket, bytes, message_bytes),
+            Way::Along(route, segment) => {
+                let segment = segment.get();
+                bulk::send_messages_along(&self.socket, route, segment, bytes, message_bytes)
+            }
+            Way::Nowhere => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    pub(crate) fn set_segment_size(&self, bytes: Option<u16>) -> io::Result<()> {
+        match &self.way {
+            Way::Connected => bulk::set_segment_size(&self.socket, bytes),
+            Way::Along(_, segment) => {
+                bulk::check_segments(&self.socket)?;
+                segment.set(bytes);
+                Ok(())
+            }
+            Way::Nowhere => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 
     pub(crate) fn recv_messages(
@@ -100,6 +147,9 @@ impl Channel {
         slot_bytes: usize,
         found: &mut [Joined],
     ) -> io::Result<usize> {
-        bulk::recv_messages(&self.socket, buffer, slot_bytes, found)
+        match self.way {
+            Way::Connected => bulk::recv_messages(&self.socket, buffer, slot_bytes, found),
+            _ => bulk::recv_messages_of_many(&self.socket, buffer, slot_bytes, found),
+        }
     }
 }

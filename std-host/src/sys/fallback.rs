@@ -10,9 +10,10 @@ use std::time::Duration;
 use linerate_core::stats::{CpuTimes, TcpStats};
 use socket2::{Domain, Socket};
 
-use super::{Arrived, Forked, Interest, KeepAlive, unsupported};
+use super::{Arrived, Forked, Interest, KeepAlive, Route, unsupported};
 
 pub(crate) const SEND_FLAGS: i32 = 0;
+pub(crate) const SORTS_UDP_PORT: bool = false;
 pub(crate) const BUFFER_LIMITS: (&str, &str) =
     ("the system's largest send buffer", "the system's largest receive buffer");
 
@@ -54,6 +55,10 @@ pub(crate) fn wait(
 
 pub(crate) fn prepare_thread() {}
 
+pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn fork() -> io::Result<Forked> {
     Err(unsupported())
 }
@@ -87,6 +92,11 @@ pub(crate) fn return_large_blocks() {}
 
 pub(crate) fn cpu_times() -> CpuTimes {
     CpuTimes::default()
+}
+
+pub(crate) fn system_names() -> [String; 5] {
+    let machine = std::env::consts::ARCH.into();
+    [std::env::consts::OS.into(), String::new(), String::new(), String::new(), machine]
 }
 
 pub(crate) fn socket_number(_socket: &Socket) -> i32 {
@@ -131,6 +141,14 @@ pub(crate) fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
 
 pub(crate) fn set_traffic_class(socket: &Socket, ipv6: bool, class: u8) -> io::Result<()> {
     if ipv6 { Err(unsupported()) } else { socket.set_tos_v4(class.into()) }
+}
+
+/// Every system but Windows marks by [`set_traffic_class`].
+#[derive(Debug)]
+pub(crate) struct Mark;
+
+pub(crate) fn mark_connected(_socket: &Socket, _class: u8) -> io::Result<Mark> {
+    Ok(Mark)
 }
 
 pub(crate) fn path_mtu(_socket: &Socket, _ipv6: bool) -> Option<u32> {
@@ -207,18 +225,23 @@ pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
     socket.set_reuse_address(true)
 }
 
+/// The system chooses the address that it comes from.
+pub(crate) fn send_along(socket: &Socket, route: &Route, bytes: &[u8]) -> io::Result<()> {
+    socket.send_to(bytes, &route.to.into()).map(drop)
+}
+
+pub(crate) fn request_class(_socket: &Socket, _route: &Route) -> io::Result<()> {
+    Err(unsupported())
+}
+
 pub(crate) fn request_destination(_socket: &Socket, _ipv6: bool) -> io::Result<()> {
     Err(unsupported())
 }
 
 pub(crate) fn recv_with_destination(socket: &Socket, buffer: &mut [u8]) -> io::Result<Arrived> {
-    let mut room = [MaybeUninit::<u8>::uninit(); 64];
-    let (len, from) = socket.recv_from(&mut room)?;
-    let len = len.min(buffer.len());
-    for (to, from) in buffer.iter_mut().zip(&room[..len]) {
-        // SAFETY: the system filled the first `len` bytes.
-        *to = unsafe { from.assume_init() };
-    }
+    // SAFETY: the same bytes, and socket2 only ever writes whole ones to them.
+    let room = unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [MaybeUninit<u8>]) };
+    let (len, from) = socket.recv_from(room)?;
     let from = from.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     Ok(Arrived { len, from, to: None })
 }

@@ -8,21 +8,22 @@ use linerate_core::stats::TcpStats;
 use socket2::Socket;
 
 use super::bsd::{after_poll, poll_list};
-use super::unix::{ioctl_int, option_bytes, set_option, timespec, u32_at};
+use super::unix::{check, ioctl_int, option_bytes, set_option, timespec, u32_at};
 use super::{Interest, unsupported};
 
 pub(crate) use super::bsd::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, bind_sctp_also, force_receive_buffer, is_multipath, mss,
-    multipath_socket, path_mtu, recv_with_destination, request_destination, return_large_blocks,
-    set_dont_fragment, set_flow_label, set_mss, set_traffic_class, share_port, unread_bytes,
-    usable_buffer,
+    BUFFER_LIMITS, SEND_FLAGS, SORTS_UDP_PORT, Wake, bind_sctp_also, force_receive_buffer,
+    is_multipath, mss, multipath_socket, path_mtu, recv_with_destination, request_class,
+    request_destination, return_large_blocks, send_along, set_dont_fragment, set_flow_label,
+    set_mss, set_traffic_class, share_port, unread_bytes, usable_buffer,
 };
 pub(crate) use super::sctp::{
     sctp_socket, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
 };
 pub(crate) use super::unix::{
-    Hidden, congestion, cpu_times, exit_code, fork, ignore_file_size_signal, is_running,
-    leave_terminal, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+    Hidden, Mark, congestion, cpu_times, exit_code, fork, ignore_file_size_signal, is_running,
+    leave_terminal, mark_connected, raise_descriptor_limit, reuse_ended, set_keep_alive,
+    socket_number, system_names,
 };
 
 pub(crate) fn wait(
@@ -40,6 +41,26 @@ pub(crate) fn wait(
 }
 
 pub(crate) fn prepare_thread() {}
+
+pub(crate) fn pin_thread(cpu: u16) -> io::Result<()> {
+    // SAFETY: all-zero bytes are an empty set.
+    let mut set: libc::cpuset_t = unsafe { std::mem::zeroed() };
+    if usize::from(cpu) >= 8 * size_of_val(&set) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the number lies within the set; the kernel reads one set, and -1 is the calling thread.
+    check(unsafe {
+        libc::CPU_SET(usize::from(cpu), &mut set);
+        libc::cpuset_setaffinity(
+            libc::CPU_LEVEL_WHICH,
+            libc::CPU_WHICH_TID,
+            -1,
+            size_of_val(&set),
+            &raw const set,
+        )
+    })
+    .map(drop)
+}
 
 pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
     let mut record = [0; 256];

@@ -5,25 +5,27 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use libc::c_int;
+use libc::{c_int, c_ulong};
 use linerate_core::stats::TcpStats;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::unix::{
-    Plain, check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control, set_bytes,
-    set_option, timespec, u32_at,
+    Outgoing, Plain, check, ioctl_int, ipv6_destination, option, option_bytes, recv_with_control,
+    set_bytes, set_option, timespec, u32_at,
 };
-use super::{Arrived, Interest};
+use super::{Arrived, Interest, Route};
 
 pub(crate) use super::sctp::{
     sctp_socket, set_sctp_max_segment, set_sctp_no_delay, set_sctp_streams,
 };
 pub(crate) use super::unix::{
-    Hidden, congestion, cpu_times, exit_code, fork, ignore_file_size_signal, is_running,
-    leave_terminal, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+    Hidden, Mark, congestion, cpu_times, exit_code, fork, ignore_file_size_signal, is_running,
+    leave_terminal, mark_connected, raise_descriptor_limit, reuse_ended, set_keep_alive,
+    socket_number, system_names,
 };
 
 pub(crate) const SEND_FLAGS: c_int = libc::MSG_NOSIGNAL;
+pub(crate) const SORTS_UDP_PORT: bool = true;
 pub(crate) const BUFFER_LIMITS: (&str, &str) = ("net.core.wmem_max", "net.core.rmem_max");
 
 /// An eventfd.
@@ -98,6 +100,19 @@ pub(crate) fn prepare_thread() {
     // SAFETY: no pointers; it concerns the calling thread only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
+
+pub(crate) fn pin_thread(cpu: u16) -> io::Result<()> {
+    const BITS: usize = c_ulong::BITS as usize;
+    let mut mask: [c_ulong; CPUS / BITS] = [0; CPUS / BITS];
+    let cpu = usize::from(cpu);
+    *mask.get_mut(cpu / BITS).ok_or(io::ErrorKind::InvalidInput)? = 1 << (cpu % BITS);
+    // SAFETY: the kernel reads as many bytes as the size says, a bit for each CPU; no thread but the
+    // calling one is meant by 0.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast()) }).map(drop)
+}
+
+/// The library's own type has room for 1024 CPUs only, and `-A` goes up to number 1024.
+const CPUS: usize = 2048;
 
 /// Reads `struct tcp_info`, which older kernels know less of: what they leave out is `None`.
 pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
@@ -284,6 +299,11 @@ pub(crate) fn share_port(socket: &Socket) -> io::Result<()> {
     socket.set_reuse_address(true)
 }
 
+/// It goes with each datagram.
+pub(crate) fn request_class(_socket: &Socket, _route: &Route) -> io::Result<()> {
+    Ok(())
+}
+
 pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()> {
     if ipv6 {
         return set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1 as c_int);
@@ -292,7 +312,12 @@ pub(crate) fn request_destination(socket: &Socket, ipv6: bool) -> io::Result<()>
 }
 
 pub(crate) fn recv_with_destination(socket: &Socket, buffer: &mut [u8]) -> io::Result<Arrived> {
-    recv_with_control(socket, buffer, |level, kind, data| match (level, kind) {
+    recv_with_control(socket, buffer, destination)
+}
+
+/// The local address that a datagram was sent to, if this control message tells it.
+pub(super) fn destination(level: c_int, kind: c_int, data: &[u8]) -> Option<SocketAddr> {
+    match (level, kind) {
         (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => ipv6_destination(data),
         // `struct in_pktinfo`: interface, local address to answer from, destination in the header.
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
@@ -300,5 +325,37 @@ pub(crate) fn recv_with_destination(socket: &Socket, buffer: &mut [u8]) -> io::R
             Some(SocketAddr::from((Ipv4Addr::from(octets), 0)))
         }
         _ => None,
-    })
+    }
+}
+
+pub(crate) fn send_along(socket: &Socket, route: &Route, bytes: &[u8]) -> io::Result<()> {
+    super::bulk::send_messages_along(socket, route, None, bytes, bytes.len()).map(drop)
+}
+
+/// The control messages that send a datagram along a route.
+pub(super) fn control_of(route: &Route) -> Outgoing {
+    let mut control = Outgoing::EMPTY;
+    let class = c_int::from(route.class).to_ne_bytes();
+    // An IPv6 socket may carry IPv4, and then takes the class of that.
+    let is_ipv6 = route.to.ip().to_canonical().is_ipv6();
+    match route.from {
+        Some(SocketAddr::V4(from)) => {
+            // `struct in_pktinfo`, as above.
+            let info = [[0; 4], from.ip().octets(), [0; 4]];
+            control.push(libc::IPPROTO_IP, libc::IP_PKTINFO, info.as_flattened());
+        }
+        Some(SocketAddr::V6(from)) => {
+            let mut info = [0; 20];
+            info[..16].copy_from_slice(&from.ip().octets());
+            info[16..].copy_from_slice(&from.scope_id().to_ne_bytes());
+            control.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &info);
+        }
+        None => {}
+    }
+    match route.class {
+        0 => {}
+        _ if is_ipv6 => control.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &class),
+        _ => control.push(libc::IPPROTO_IP, libc::IP_TOS, &class),
+    }
+    control
 }

@@ -11,25 +11,37 @@ use socket2::Socket;
 use super::os::tcp_info;
 use super::unix::{option_bytes, thread_clock, u32_at, u64_at};
 
-pub(crate) fn tcp_view(socket: &Socket) -> Option<TcpView> {
-    let mut record = [0; 256];
-    let filled = option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut record).ok()?;
-    let number = |offset| u32_at(&record, filled, offset);
-    let large = |offset| u64_at(&record, filled, offset);
-    let waits = || {
-        Some(SenderWaits {
-            busy_us: large(tcp_info::BUSY_TIME)?,
-            receive_window_us: large(tcp_info::RWND_LIMITED)?,
-            send_buffer_us: large(tcp_info::SNDBUF_LIMITED)?,
+pub(crate) const SEND_BUFFER_BOUNDS_TCP: bool = true;
+
+/// Looks at a TCP sender's connection.
+#[derive(Debug)]
+pub(crate) struct SenderLooks;
+
+impl SenderLooks {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn view(&mut self, socket: &Socket) -> Option<TcpView> {
+        let mut record = [0; 256];
+        let filled = option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut record).ok()?;
+        let number = |offset| u32_at(&record, filled, offset);
+        let large = |offset| u64_at(&record, filled, offset);
+        let waits = || {
+            Some(SenderWaits {
+                busy_us: large(tcp_info::BUSY_TIME)?,
+                receive_window_us: large(tcp_info::RWND_LIMITED)?,
+                send_buffer_us: large(tcp_info::SNDBUF_LIMITED)?,
+            })
+        };
+        Some(TcpView {
+            rtt_us: number(tcp_info::RTT),
+            waits: waits(),
+            resent_bytes: large(tcp_info::BYTES_RETRANS),
+            delivery_bytes_per_sec: large(tcp_info::DELIVERY_RATE),
+            window_bytes: number(tcp_info::SND_WND).map(u64::from),
         })
-    };
-    Some(TcpView {
-        rtt_us: number(tcp_info::RTT),
-        waits: waits(),
-        resent_bytes: large(tcp_info::BYTES_RETRANS),
-        delivery_bytes_per_sec: large(tcp_info::DELIVERY_RATE),
-        window_bytes: number(tcp_info::SND_WND).map(u64::from),
-    })
+    }
 }
 
 pub(crate) fn socket_drops(socket: &Socket) -> Option<u64> {

@@ -1,11 +1,23 @@
 //! Systems that tell little of a stream's socket and thread.
 
-use linerate_core::stats::TcpView;
+use linerate_core::stats::{TcpStats, TcpView};
 use socket2::Socket;
 
-pub(crate) fn tcp_view(socket: &Socket) -> Option<TcpView> {
-    let stats = super::tcp_stats(socket)?;
-    Some(TcpView { rtt_us: stats.rtt_us, window_bytes: stats.snd_wnd_bytes, ..TcpView::default() })
+pub(crate) const SEND_BUFFER_BOUNDS_TCP: bool = true;
+
+/// Looks at a TCP sender's connection.
+#[derive(Debug)]
+pub(crate) struct SenderLooks;
+
+impl SenderLooks {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn view(&mut self, socket: &Socket) -> Option<TcpView> {
+        let TcpStats { rtt_us, snd_wnd_bytes: window_bytes, .. } = super::tcp_stats(socket)?;
+        Some(TcpView { rtt_us, window_bytes, ..TcpView::default() })
+    }
 }
 
 pub(crate) fn socket_drops(_socket: &Socket) -> Option<u64> {

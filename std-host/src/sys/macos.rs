@@ -14,14 +14,15 @@ use super::unix::{option, option_bytes, set_option, u32_at};
 use super::{Interest, unsupported};
 
 pub(crate) use super::bsd::{
-    BUFFER_LIMITS, SEND_FLAGS, Wake, bind_sctp_also, force_receive_buffer, is_multipath, mss,
-    multipath_socket, path_mtu, recv_with_destination, request_destination, return_large_blocks,
-    set_dont_fragment, set_flow_label, set_mss, set_traffic_class, share_port, unread_bytes,
-    usable_buffer,
+    BUFFER_LIMITS, SEND_FLAGS, SORTS_UDP_PORT, Wake, bind_sctp_also, force_receive_buffer,
+    is_multipath, mss, multipath_socket, path_mtu, recv_with_destination, request_class,
+    request_destination, return_large_blocks, send_along, set_dont_fragment, set_flow_label,
+    set_mss, set_traffic_class, share_port, unread_bytes, usable_buffer,
 };
 pub(crate) use super::unix::{
-    Hidden, cpu_times, exit_code, fork, ignore_file_size_signal, is_running, leave_terminal,
-    raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+    Hidden, Mark, cpu_times, exit_code, fork, ignore_file_size_signal, is_running, leave_terminal,
+    mark_connected, raise_descriptor_limit, reuse_ended, set_keep_alive, socket_number,
+    system_names,
 };
 
 /// `poll` counts milliseconds: the last fraction of one is slept, which is as good as a wait.
@@ -42,6 +43,11 @@ pub(crate) fn wait(
 }
 
 pub(crate) fn prepare_thread() {}
+
+/// Mach takes hints about threads that share a cache, but no CPU numbers.
+pub(crate) fn pin_thread(_cpu: u16) -> io::Result<()> {
+    Err(unsupported())
+}
 
 pub(crate) fn tcp_stats(socket: &Socket) -> Option<TcpStats> {
     let mut record = [0; 256];

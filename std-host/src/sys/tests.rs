@@ -8,6 +8,44 @@ use socket2::{Domain, Socket, Type};
 
 use super::{Interest, KeepAlive};
 
+/// What a datagram looks like to who gets it: whence it came, and its class.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_route_has_a_source_and_a_class_in_either_family() {
+    use std::net::Ipv6Addr;
+
+    use super::{Route, send_along, unix};
+
+    let both = Socket::new(Domain::IPV6, Type::DGRAM, None).unwrap();
+    both.set_only_v6(false).unwrap();
+    both.bind(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)).into()).unwrap();
+    let only_v4 = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+    only_v4.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into()).unwrap();
+    let second = Ipv4Addr::new(127, 0, 0, 77);
+    let at = |socket: &Socket| socket.local_addr().unwrap().as_socket().unwrap();
+    let near = udp();
+    near.set_recv_tos_v4(true).unwrap();
+    let mapped = SocketAddr::from((Ipv4Addr::LOCALHOST.to_ipv6_mapped(), at(&near).port()));
+    let near_v6 = Socket::new(Domain::IPV6, Type::DGRAM, None).unwrap();
+    near_v6.bind(&SocketAddr::from((Ipv6Addr::LOCALHOST, 0)).into()).unwrap();
+    near_v6.set_recv_tclass_v6(true).unwrap();
+    let from_v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    for (socket, near, to, from) in [
+        (&only_v4, &near, at(&near), SocketAddr::from((second, 0))),
+        (&both, &near, mapped, SocketAddr::from((second.to_ipv6_mapped(), 0))),
+        (&both, &near_v6, at(&near_v6), from_v6),
+    ] {
+        send_along(socket, &Route { to, from: Some(from), class: 0x48 }, b"x").unwrap();
+        let class = |_, kind, data: &[u8]| {
+            let is_class = matches!(kind, libc::IP_TOS | libc::IPV6_TCLASS);
+            is_class.then(|| SocketAddr::from((Ipv4Addr::UNSPECIFIED, data[0].into())))
+        };
+        let arrived = unix::recv_with_control(near, &mut [0; 8], class).unwrap();
+        assert_eq!(arrived.from.ip().to_canonical(), from.ip().to_canonical(), "{to}");
+        assert_eq!(arrived.to.unwrap().port(), 0x48, "{to}");
+    }
+}
+
 /// A wait that does not end would hang; one that ends on its own would take this long.
 const LONG: Duration = Duration::from_secs(30);
 
@@ -88,6 +126,7 @@ macro_rules! contract {
                     set_keep_alive(&socket, KeepAlive { count: Some(3), ..KeepAlive::default() }),
                     share_port(&udp()),
                     reuse_ended(&socket),
+                    mark_connected(&tcp().0, 0xb8).map(drop),
                 ];
                 for error in results.into_iter().filter_map(Result::err) {
                     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{error}");
@@ -112,6 +151,21 @@ macro_rules! contract {
                 let _ = (congestion(&socket), unacknowledged_bytes(&socket), unread_bytes(&socket));
                 let _ = (socket_number(&socket), cpu_times(), usable_buffer(1 << 20));
                 let _ = (BUFFER_LIMITS, SEND_FLAGS);
+                assert_ne!(system_names()[0], "");
+            }
+
+            #[test]
+            fn a_thread_runs_where_it_is_told_or_says_that_it_does_not() {
+                // On a thread of its own: the other tests of this process stay where they are.
+                let pinned = std::thread::spawn(|| pin_thread(0)).join().unwrap();
+                let refused = std::thread::spawn(|| pin_thread(u16::MAX)).join().unwrap();
+                let is_unsupported = |result: &std::io::Result<()>| {
+                    result
+                        .as_ref()
+                        .is_err_and(|error| error.kind() == std::io::ErrorKind::Unsupported)
+                };
+                assert!(pinned.is_ok() || is_unsupported(&pinned), "{pinned:?}");
+                assert!(refused.is_err() && is_unsupported(&refused) == is_unsupported(&pinned));
             }
         }
     };
@@ -120,13 +174,15 @@ macro_rules! contract {
 contract!(this_system, os);
 contract!(everywhere_else, fallback);
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 #[test]
 fn cpu_time_grows_with_work() {
     let before = super::cpu_times();
+    let thread = super::ThreadTimes::of_this_thread();
+    let thread_before = thread.cpu_ns();
     let begin = Instant::now();
     let used = |times: linerate_core::stats::CpuTimes| times.user_ns + times.system_ns;
-    while used(super::cpu_times()) == used(before) {
+    while used(super::cpu_times()) == used(before) || thread.cpu_ns() == thread_before {
         assert!(begin.elapsed() < LONG);
     }
 }
@@ -181,11 +237,11 @@ fn a_multipath_port_accepts_plain_connections_as_plain_sockets() {
 macro_rules! bulk_contract {
     ($name:ident, $system:ident) => {
         mod $name {
-            use std::io::{ErrorKind, Read};
+            use std::io::Read;
 
             use super::*;
-            use crate::sys::Joined;
             use crate::sys::$system::*;
+            use crate::sys::{Joined, Route};
 
             #[test]
             fn a_file_arrives_from_any_offset_and_ends() {
@@ -283,15 +339,42 @@ macro_rules! bulk_contract {
             }
 
             #[test]
-            fn a_thread_runs_where_it_is_told_or_says_that_it_does_not() {
-                // On a thread of its own: the other tests of this process stay where they are.
-                let pinned = std::thread::spawn(|| pin_thread(0)).join().unwrap();
-                let refused = std::thread::spawn(|| pin_thread(u16::MAX)).join().unwrap();
-                let is_unsupported = |result: &std::io::Result<()>| {
-                    result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported)
-                };
-                assert!(pinned.is_ok() || is_unsupported(&pinned), "{pinned:?}");
-                assert!(refused.is_err() && is_unsupported(&refused) == is_unsupported(&pinned));
+            fn one_socket_hears_many_and_answers_each() {
+                let (shared, near) = (udp(), [udp(), udp()]);
+                let told = crate::sys::request_destination(&shared, false).is_ok();
+                for (socket, sent) in [(0, b"a"), (1, b"b"), (1, b"c"), (0, b"d")] {
+                    near[socket].send_to(sent, &shared.local_addr().unwrap()).unwrap();
+                }
+                let (mut buffer, mut heard) = ([0; 4 * 8], Vec::new());
+                while heard.len() < 4 {
+                    let mut found = [Joined::default(); 4];
+                    let count = recv_messages_of_many(&shared, &mut buffer, 8, &mut found).unwrap();
+                    for (slot, found) in buffer.chunks(8).zip(&found[..count]) {
+                        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+                        assert_eq!(found.to, told.then_some(here));
+                        heard.push((found.from.unwrap(), slot[..found.len].to_vec()));
+                    }
+                }
+                let from = near.each_ref().map(|it| it.local_addr().unwrap().as_socket().unwrap());
+                let expected = [(0, "a"), (1, "b"), (1, "c"), (0, "d")];
+                assert_eq!(heard, expected.map(|(near, sent)| (from[near], sent.into())));
+                for (near, to) in near.iter().zip(from) {
+                    let here = told.then_some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+                    let route = Route { to, from: here, class: 0 };
+                    let cut = check_segments(&shared).is_ok().then_some(2);
+                    let (whole, message_bytes) = (b"aabbc", cut.map_or(2, |_| 5));
+                    let mut rest = whole.as_slice();
+                    while !rest.is_empty() {
+                        let sent = send_messages_along(&shared, &route, cut, rest, message_bytes);
+                        rest = &rest[rest.len().min(sent.unwrap() * message_bytes)..];
+                    }
+                    for part in whole.chunks(2) {
+                        let len = receive_one(near, &mut buffer).len;
+                        assert_eq!(&buffer[..len], part);
+                    }
+                    crate::sys::send_along(&shared, &route, b"alone").unwrap();
+                    assert_eq!(receive_one(near, &mut buffer).len, 5);
+                }
             }
         }
     };

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[cfg(any(target_os = "linux", target_os = "freebsd"))]
 use std::time::Duration;
 
-use libc::{c_int, c_void};
+use libc::{c_char, c_int, c_void};
 use linerate_core::stats::CpuTimes;
 use socket2::{SockAddr, Socket, TcpKeepalive};
 
@@ -120,6 +120,28 @@ pub(crate) fn is_running(process: u32) -> bool {
     found.map_or_else(|error| error.raw_os_error() == Some(libc::EPERM), |_| true)
 }
 
+/// What `uname` tells.
+pub(crate) fn system_names() -> [String; 5] {
+    let mut names = MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: the pointer is valid for writes of one utsname, which all-zero bytes are.
+    let names = unsafe {
+        libc::uname(names.as_mut_ptr());
+        names.assume_init()
+    };
+    let word = |chars: &[c_char]| {
+        #[allow(clippy::unnecessary_cast, reason = "the type differs between systems")]
+        let bytes: Vec<_> = chars.iter().map(|&char| char as u8).take_while(|&b| b != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    [
+        word(&names.sysname),
+        word(&names.nodename),
+        word(&names.release),
+        word(&names.version),
+        word(&names.machine),
+    ]
+}
+
 /// The descriptor's number.
 pub(crate) fn socket_number(socket: &Socket) -> i32 {
     socket.as_raw_fd()
@@ -156,6 +178,14 @@ pub(crate) fn set_keep_alive(socket: &Socket, wanted: KeepAlive) -> io::Result<(
         parameters = parameters.with_retries(count);
     }
     socket.set_tcp_keepalive(&parameters)
+}
+
+/// Every system but Windows marks by `set_traffic_class`.
+#[derive(Debug)]
+pub(crate) struct Mark;
+
+pub(crate) fn mark_connected(_socket: &Socket, _class: u8) -> io::Result<Mark> {
+    Ok(Mark)
 }
 
 /// Name of the congestion control of a TCP socket.
@@ -251,6 +281,7 @@ pub(super) type IoctlRequest = c_int;
 #[cfg(not(all(target_os = "linux", target_env = "musl")))]
 pub(super) type IoctlRequest = libc::c_ulong;
 
+#[cfg(target_os = "linux")]
 pub(super) fn u64_at(record: &[u8], filled: usize, offset: usize) -> Option<u64> {
     let bytes = record.get(..filled)?.get(offset..offset + 8)?;
     Some(u64::from_ne_bytes(bytes.try_into().ok()?))
@@ -369,6 +400,44 @@ impl Control {
     pub(super) fn lend_to(&mut self, message: &mut libc::msghdr) {
         message.msg_control = self.0.as_mut_ptr().cast();
         message.msg_controllen = CONTROL_BYTES as _;
+    }
+}
+
+/// Control messages to send.
+#[cfg(target_os = "linux")]
+pub(super) struct Outgoing {
+    room: Control,
+    filled: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl Outgoing {
+    pub(super) const EMPTY: Self = Self { room: Control::EMPTY, filled: 0 };
+
+    /// Adds one, of at most 32 bytes; three fit.
+    pub(super) fn push(&mut self, level: c_int, kind: c_int, data: &[u8]) {
+        let len = data.len() as u32;
+        // SAFETY: the macro calculates with a number.
+        let (message_len, space) = unsafe { (libc::CMSG_LEN(len), libc::CMSG_SPACE(len)) };
+        let header =
+            libc::cmsghdr { cmsg_len: message_len as _, cmsg_level: level, cmsg_type: kind };
+        let room = &mut self.room.0[self.filled..][..space as usize];
+        // SAFETY: the header and the data behind it lie in `room`, which is aligned for it, as all that
+        // was filled before has a length of whole words.
+        unsafe {
+            let at = room.as_mut_ptr().cast::<libc::cmsghdr>();
+            at.write(header);
+            std::ptr::copy_nonoverlapping(data.as_ptr(), libc::CMSG_DATA(at), data.len());
+        }
+        self.filled += space as usize;
+    }
+
+    /// Has a message that is sent carry them; until then this has to stay where it is.
+    pub(super) fn lend_to(&mut self, message: &mut libc::msghdr) {
+        if self.filled > 0 {
+            message.msg_control = self.room.0.as_mut_ptr().cast();
+            message.msg_controllen = self.filled as _;
+        }
     }
 }
 
