@@ -167,6 +167,7 @@ const CONNECT: i32 = 103;
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use linerate_core::protocol::code::ServerError;
     use linerate_core::session::Phase;
     use linerate_core::test::StreamId;
