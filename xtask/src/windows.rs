@@ -61,7 +61,7 @@ fn build(toolchain: Toolchain, profile: Profile) -> Command {
 fn test(profile: Profile) -> Result<(), String> {
     let wine = Wine::start(&target().join("wine"))?;
     let mut tests = cargo(&["test", "--locked", "--package", "linerate-tests"]);
-    tests.args(["--test", "windows", "--", "--include-ignored"]);
+    tests.args(["--test", "windows", "--test", "windows_service", "--", "--include-ignored"]);
     wine.prepare(&mut tests);
     tests.env("LINERATE_WINE", wine.loader()).env("LINERATE_WINDOWS_EXE", exe(profile));
     let status = tests.status().map_err(|e| format!("cannot start the tests: {e}"))?;
