@@ -18,6 +18,7 @@ use super::News;
 use super::looks::{Flow, Looks};
 use super::sorter::Seat;
 use crate::clock::Clock;
+use crate::errno;
 use crate::report::Engine;
 use crate::sys::{Channel, Interest, Wake};
 
@@ -201,7 +202,7 @@ impl Context {
 
     /// Tells the session that the file cannot be read or written.
     pub(super) fn report_file(&self, error: io::Error) {
-        let code = error.raw_os_error().unwrap_or(0);
+        let code = errno::number(&error);
         self.tell(StreamEvent::FileFailed { code }, Some(error));
     }
 
