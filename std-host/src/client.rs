@@ -235,6 +235,7 @@ fn random_cookie() -> Result<Cookie, Error> {
     getrandom::fill(&mut random).map_err(|error| Error::System {
         what: "no random bytes for the test's cookie".into(),
         message: error.to_string(),
+        code: None,
     })?;
     Ok(Cookie::from_random(random))
 }

@@ -37,7 +37,10 @@ pub(crate) async fn connect<T>(
     let Target { host, port, bind, device, family } = target;
     let failed = |error: io::Error| Error::Connect {
         server: format!("{host} TCP port {port}"),
-        message: words(&error),
+        message: match error.kind() {
+            io::ErrorKind::TimedOut => format!("{} ({SILENCE})", words(&error)),
+            _ => words(&error),
+        },
     };
     let connecting = async {
         let local = match bind {
@@ -179,6 +182,8 @@ fn lacks_zone(address: &SocketAddr) -> bool {
     matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
+/// Windows and most other firewalls drop what they do not let in.
+const SILENCE: &str = "a firewall there or on the way may drop the packets without a word";
 /// How long one address may take before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_millis(250);
 

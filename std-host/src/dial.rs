@@ -17,6 +17,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::config::ClientConfig;
 use crate::control::{Backend, MAX_STREAMS, TestSession};
+use crate::errno;
 use crate::error::{Error, words};
 use crate::stream::{
     DataFile, DataSocket, Ear, Heard, LocalPoint, LocalPorts, SocketOptions, connect_stream,
@@ -217,7 +218,7 @@ impl<'a> Backend for Dialler<'a> {
                 Ok(())
             }
             Err(error) => {
-                let code = error.raw_os_error().unwrap_or(0);
+                let code = errno::number(&error);
                 session.handle_stream(now, id, StreamEvent::Failed { code });
                 Err(Error::Stream {
                     number: id.number(),

@@ -21,6 +21,8 @@ pub enum Error {
         what: String,
         /// What the system said.
         message: String,
+        /// Its number for that, where it has one.
+        code: Option<i32>,
     },
     /// No control connection to the server.
     Connect {
@@ -139,7 +141,8 @@ impl ExitCode {
 impl Error {
     /// An error of the operating system, with what was tried.
     pub fn system(what: impl Into<String>, error: &io::Error) -> Self {
-        Self::System { what: what.into(), message: words(error) }
+        let code = error.raw_os_error();
+        Self::System { what: what.into(), message: words(error), code }
     }
 
     /// The class that this error belongs to.
@@ -158,11 +161,12 @@ impl Error {
     }
 }
 
-/// What the system says, in its words alone: the standard library adds the number.
+/// What the system says, in its words alone: the standard library adds the number, and Windows ends its
+/// sentences.
 pub(crate) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
-        Some(at) if error.raw_os_error().is_some() => text[..at].to_owned(),
+        Some(at) if error.raw_os_error().is_some() => text[..at].trim_end_matches('.').to_owned(),
         _ => text,
     }
 }
@@ -200,7 +204,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) => f.write_str(message),
-            Self::System { what, message } => write!(f, "{what}: {message}"),
+            Self::System { what, message, .. } => write!(f, "{what}: {message}"),
             Self::Connect { server, message } => write!(f, "{server}: {message}"),
             Self::Stream { number, protocol, port, message } => {
                 let transport = protocol.name();

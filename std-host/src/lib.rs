@@ -52,6 +52,7 @@ mod connect;
 mod control;
 mod device;
 mod dial;
+mod errno;
 pub mod error;
 pub mod limits;
 pub mod observe;

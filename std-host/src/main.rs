@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Ok(Command::Server(config, output, process)) => command::server(config, output, process),
         Ok(Command::Auth(config)) => command::auth(&config),
         Ok(Command::Calibrate(config)) => command::calibrate(&config),
+        Ok(Command::Service(config)) => command::service(config),
         Err(stop) => command::stop(&stop),
     };
     command::exit_code(ran).into()

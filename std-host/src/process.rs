@@ -5,8 +5,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::path::PathBuf;
 
-use crate::error::{Error, words};
-use crate::small_file::{self, is_pipe};
+use crate::error::Error;
+use crate::small_file::{self, Kind};
 use crate::sys::{self, Forked};
 
 /// A file with the number of this process in it (`-I`), for as long as this value lives.
@@ -31,16 +31,16 @@ impl PidFile {
             return Err(Error::System {
                 what: ANOTHER_RUNS.into(),
                 message: format!("process {process}, named by {}", path.display()),
+                code: None,
             });
         }
         let written =
             create_private(&path).and_then(|mut file| write!(file, "{}", std::process::id()));
         match written {
             Ok(()) => Ok(Self { path }),
-            Err(error) => Err(Error::System {
-                what: format!("unable to write PID file: {}", path.display()),
-                message: words(&error),
-            }),
+            Err(error) => {
+                Err(Error::system(format!("unable to write PID file: {}", path.display()), &error))
+            }
         }
     }
 
@@ -67,10 +67,11 @@ fn named_by(path: &std::path::Path) -> Option<u32> {
 /// A file that its owner alone may read and write, as iperf3 makes it.
 fn create_private(path: &std::path::Path) -> io::Result<fs::File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let (file, _) = small_file::open_now(&mut options, path, |metadata| !is_pipe(metadata))?;
+    let file = small_file::open_now(&mut options, path, |kind| kind != Kind::Pipe)?;
+    small_file::empty(&file)?;
     Ok(file)
 }
 

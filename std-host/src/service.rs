@@ -1,6 +1,6 @@
 //! A server that something else starts, watches and stops: systemd's protocol of readiness and
 //! watchdog, which is a datagram of `KEY=VALUE` lines to the socket named in the environment
-//! (sd_notify(3)), and whether anybody sits before the process.
+//! (sd_notify(3)), the service manager of Windows, and whether anybody sits before the process.
 
 #[cfg(unix)]
 use std::ffi::OsStr;
@@ -15,6 +15,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 pub struct Supervisor {
     #[cfg(unix)]
     socket: UnixDatagram,
+    #[cfg(windows)]
+    service: linerate_windows::service::Status,
     watchdog: Option<Duration>,
 }
 
@@ -29,8 +31,16 @@ impl Supervisor {
         Self::at(&std::env::var_os("NOTIFY_SOCKET")?, watchdog.as_deref()).ok()
     }
 
+    /// The service manager, if it started this process. It watches whether the process lives, and asks
+    /// for no signs.
+    #[cfg(windows)]
+    pub fn from_env() -> Option<Self> {
+        let service = linerate_windows::service::current()?;
+        Some(Self { service, watchdog: None })
+    }
+
     /// Elsewhere there is none.
-    #[cfg(not(unix))]
+    #[cfg(not(any(unix, windows)))]
     pub fn from_env() -> Option<Self> {
         None
     }
@@ -54,6 +64,8 @@ impl Supervisor {
     /// The port is open.
     pub fn ready(&self, status: &str) {
         self.send(&format!("READY=1\nSTATUS={status}"));
+        #[cfg(windows)]
+        self.service.running();
     }
 
     /// A sign of life, with a line for `systemctl status`.
@@ -61,7 +73,7 @@ impl Supervisor {
         self.send(&format!("WATCHDOG=1\nSTATUS={status}"));
     }
 
-    /// The tests are being ended.
+    /// The tests are being ended, which Windows has heard when it asked for it.
     pub fn stopping(&self, status: &str) {
         self.send(&format!("STOPPING=1\nSTATUS={status}"));
     }
@@ -91,15 +103,15 @@ fn address(name: &OsStr) -> io::Result<SocketAddr> {
 }
 
 /// Whether this process is run by something that keeps its error stream, and not by a person: systemd's
-/// journal, or a container whose first process it is.
+/// journal, the service manager of Windows, or a container whose first process it is.
 pub fn is_service() -> bool {
-    is_journal() || (std::process::id() == 1 && !io::stderr().is_terminal())
+    is_kept() || (std::process::id() == 1 && !io::stderr().is_terminal())
 }
 
 /// systemd names device and inode of the stream that it connected, because the variable is inherited
 /// by processes whose error stream is another.
 #[cfg(unix)]
-fn is_journal() -> bool {
+fn is_kept() -> bool {
     use std::os::fd::AsFd;
     use std::os::unix::fs::MetadataExt;
     let Ok(named) = std::env::var("JOURNAL_STREAM") else { return false };
@@ -108,8 +120,13 @@ fn is_journal() -> bool {
     found.is_ok_and(|found| named == format!("{}:{}", found.dev(), found.ino()))
 }
 
-#[cfg(not(unix))]
-fn is_journal() -> bool {
+#[cfg(windows)]
+fn is_kept() -> bool {
+    linerate_windows::service::current().is_some()
+}
+
+#[cfg(not(any(unix, windows)))]
+fn is_kept() -> bool {
     false
 }
 

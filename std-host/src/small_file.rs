@@ -2,16 +2,30 @@
 //! leads to: a pipe would hold up who reads it, and a device may have no end. So what was opened is
 //! looked at, not what the path meant before.
 
+use std::fmt;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
+
+/// What stands behind a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "not every system has all of them")]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    /// Who opens it may have to wait for somebody at its other end.
+    Pipe,
+    Socket,
+    Device,
+}
 
 /// What is in the file, if it is a regular one of so many bytes at most.
 ///
 /// # Errors
 /// The system's, and one that says what the file must be.
 pub(crate) fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
-    let (file, metadata) = open_now(OpenOptions::new().read(true), path, Metadata::is_file)?;
+    let file = open_now(OpenOptions::new().read(true), path, |kind| kind == Kind::File)?;
+    let metadata = file.metadata()?;
     let mut bytes = Vec::new();
     if metadata.len() <= most_bytes {
         // It may grow, and what is in a file of the system's own has no length before it is read.
@@ -30,8 +44,8 @@ pub(crate) fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 pub(crate) fn open_now(
     options: &mut OpenOptions,
     path: &Path,
-    fits: fn(&Metadata) -> bool,
-) -> io::Result<(File, Metadata)> {
+    fits: fn(Kind) -> bool,
+) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
@@ -39,46 +53,82 @@ pub(crate) fn open_now(
     }
     let file = options.open(path).map_err(|error| match std::fs::metadata(path) {
         // Some systems open no folder, none a socket, and no pipe that nobody reads.
-        Ok(metadata) if !fits(&metadata) => no_file(&metadata),
+        Ok(metadata) if !fits(kind(&metadata)) => no_file(kind(&metadata)),
         _ => error,
     })?;
-    let metadata = file.metadata()?;
-    if fits(&metadata) { Ok((file, metadata)) } else { Err(no_file(&metadata)) }
+    let kind = kind_of(&file)?;
+    if fits(kind) { Ok(file) } else { Err(no_file(kind)) }
 }
 
-/// Whether who opens it may have to wait for somebody at its other end.
-pub(crate) fn is_pipe(metadata: &Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        metadata.file_type().is_fifo()
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = metadata;
-        false
+/// Empties what was opened, if that is something that holds bytes.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn empty(file: &File) -> io::Result<()> {
+    match kind_of(file)? {
+        Kind::File => file.set_len(0),
+        _ => Ok(()),
     }
 }
 
-fn no_file(metadata: &Metadata) -> io::Error {
-    wrong(format!("must be a regular file, not a {}", kind(metadata)))
+/// What was opened.
+///
+/// # Errors
+/// The system's.
+#[cfg(not(windows))]
+pub(crate) fn kind_of(file: &File) -> io::Result<Kind> {
+    file.metadata().map(|metadata| kind(&metadata))
+}
+
+/// Windows has metadata of what is on a disk, and errors for all else.
+#[cfg(windows)]
+pub(crate) fn kind_of(file: &File) -> io::Result<Kind> {
+    use std::os::windows::io::AsHandle;
+
+    use linerate_windows::{FileKind, file_kind};
+    match file_kind(file.as_handle()) {
+        FileKind::Disk => file.metadata().map(|metadata| kind(&metadata)),
+        FileKind::Pipe => Ok(Kind::Pipe),
+        FileKind::Device => Ok(Kind::Device),
+    }
+}
+
+fn no_file(kind: Kind) -> io::Error {
+    wrong(format!("must be a regular file, not a {kind}"))
 }
 
 #[cfg(unix)]
-fn kind(metadata: &Metadata) -> &'static str {
+fn kind(metadata: &Metadata) -> Kind {
     use std::os::unix::fs::FileTypeExt;
     let kind = metadata.file_type();
     match () {
-        () if kind.is_dir() => "folder",
-        () if is_pipe(metadata) => "pipe",
-        () if kind.is_socket() => "socket",
-        () => "device",
+        () if kind.is_file() => Kind::File,
+        () if kind.is_dir() => Kind::Folder,
+        () if kind.is_fifo() => Kind::Pipe,
+        () if kind.is_socket() => Kind::Socket,
+        () => Kind::Device,
     }
 }
 
 #[cfg(not(unix))]
-fn kind(metadata: &Metadata) -> &'static str {
-    if metadata.is_dir() { "folder" } else { "device" }
+fn kind(metadata: &Metadata) -> Kind {
+    match () {
+        () if metadata.is_file() => Kind::File,
+        () if metadata.is_dir() => Kind::Folder,
+        () => Kind::Device,
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "file",
+            Self::Folder => "folder",
+            Self::Pipe => "pipe",
+            Self::Socket => "socket",
+            Self::Device => "device",
+        })
+    }
 }
 
 fn wrong(what: String) -> io::Error {
@@ -151,6 +201,14 @@ mod tests {
             (&link, "pipe"),
         ] {
             assert_eq!(problem(path), format!("must be a regular file, not a {kind}"));
+        }
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn device_in_any_folder_is_no_file() {
+        for path in ["NUL", r"\\.\NUL"] {
+            assert_eq!(problem(path), "must be a regular file, not a device", "{path}");
         }
     }
 

@@ -1,10 +1,10 @@
-//! What linerate needs from Windows itself: the data plane on overlapped Winsock operations, and facts
-//! about sockets and the process that neither the standard library nor socket2 offers. It knows sockets,
-//! bytes and datagrams, no streams and no tests; `std-host` puts it behind the same names as every other
-//! system's. On other systems the crate is empty, but for the tests of what reads plain bytes and of what
+//! What linerate needs from Windows itself: the data plane on overlapped Winsock operations, facts about
+//! sockets and the process, consoles, services and the event log, as far as neither the standard library
+//! nor socket2 offers them. It knows sockets, bytes and datagrams, no streams and no tests; `std-host` puts
+//! what other systems have too behind the same names as theirs. On other systems the crate is empty, but for the tests of what reads plain bytes and of what
 //! becomes of operations.
 //!
-//! Sources: the Winsock reference of Microsoft Learn. A call that an older Windows lacks answers
+//! Sources: the reference of Microsoft Learn. A call that an older Windows lacks answers
 //! `None` or an error of kind `Unsupported`.
 #![cfg(any(windows, test))]
 
@@ -17,9 +17,15 @@ mod channel;
 #[cfg(windows)]
 mod connection;
 #[cfg(windows)]
+mod console;
+#[cfg(windows)]
 mod datagram;
 #[cfg(windows)]
 mod event;
+#[cfg(windows)]
+pub mod event_log;
+#[cfg(windows)]
+mod file;
 mod flight;
 mod incoming;
 #[cfg(windows)]
@@ -33,8 +39,12 @@ mod qos;
 #[cfg(windows)]
 mod qwave;
 #[cfg(windows)]
+pub mod service;
+#[cfg(windows)]
 mod system;
 mod tcp_info;
+#[cfg(windows)]
+mod text;
 mod threads;
 
 #[cfg(windows)]
@@ -44,13 +54,17 @@ pub use channel::{Channel, Message, Route};
 #[cfg(windows)]
 pub use connection::tcp_info;
 #[cfg(windows)]
+pub use console::Hidden;
+#[cfg(windows)]
 pub use datagram::{Datagram, recv_with_destination, request_destination};
 #[cfg(windows)]
 pub use event::{Interest, Wake};
 #[cfg(windows)]
+pub use file::{FileKind, file_kind};
+#[cfg(windows)]
 pub use options::{mss, path_mtu, request_joined, set_dont_fragment, set_user_timeout, sorted};
 #[cfg(windows)]
-pub use process::cpu_times;
+pub use process::{cpu_times, is_running};
 #[cfg(windows)]
 pub use qwave::{Mark, mark};
 #[cfg(windows)]

@@ -54,10 +54,12 @@ impl Wine {
         command.env("WINEDLLOVERRIDES", "mscoree,mshtml=");
     }
 
-    /// The services that it starts live on and would keep a captured output open, so they get none.
+    /// Any program starts the world that it is the first of. `wineboot` would be the first and then start
+    /// a second manager of services, each of which knows its own. The services live on and would keep a
+    /// captured output open, so they get none.
     fn boot(&self) -> Result<(), String> {
         let mut command = Command::new(self.loader);
-        command.args(["wineboot", "--init"]);
+        command.args(["cmd", "/c", "exit"]);
         self.run_silently(&mut command)
     }
 

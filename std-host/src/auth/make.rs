@@ -88,7 +88,7 @@ pub fn add_user(file: &Path, name: &str, password: &str) -> Result<(), Error> {
     match Users::read(file) {
         Ok(users) if users.knows(name.as_bytes()) => {
             let message = format!("has the user \"{name}\" already");
-            return Err(Error::System { what: file.display().to_string(), message });
+            return Err(Error::System { what: file.display().to_string(), message, code: None });
         }
         Ok(users) if users.lacks_line_end() => line.insert(0, '\n'),
         Ok(_) => {}

@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::examples::EXAMPLES;
-use super::{args, auth, calibrate};
+use super::{args, auth, calibrate, service};
 use crate::error::ExitCode;
 
 /// Prints a script that teaches a shell to complete this program's options.
@@ -70,6 +70,7 @@ fn whole(program: &str) -> clap::Command {
         .subcommand(calibrate::CalibrateArgs::command().name(super::CALIBRATE))
         .subcommand(CompletionsArgs::command().name(super::COMPLETIONS))
         .subcommand(ManArgs::command().name(super::MAN))
+        .subcommand(service::ServiceArgs::command().name(super::SERVICE))
 }
 
 fn synopsis(program: &str) -> Roff {

@@ -12,6 +12,7 @@ mod output;
 mod problem;
 mod process;
 mod resolve;
+mod service;
 mod value;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use calibrate::CalibrateConfig;
 pub use limits::LimitsConfig;
 pub use output::{JsonStreamKind, LogChoice, OutputConfig};
 pub use process::ProcessConfig;
+pub use service::{ServiceConfig, words_of_service};
 
 use self::args::Args;
 use self::calibrate::CalibrateArgs;
@@ -49,6 +51,8 @@ pub enum Command {
     Auth(AuthConfig),
     /// Measure this host itself.
     Calibrate(CalibrateConfig),
+    /// Deal with a server that is a service of Windows.
+    Service(ServiceConfig),
 }
 
 /// Why there is nothing to run. The texts have no line break at their end.
@@ -115,6 +119,7 @@ fn subcommand(name: &str, words: &[OsString], program: &str) -> Result<Command, 
         CALIBRATE => {
             Ok(Command::Calibrate(words_of::<CalibrateArgs>(name, words, program)?.into()))
         }
+        SERVICE => service::parse(words, program).map(Command::Service),
         COMPLETIONS => {
             let args = words_of(name, words, program)?;
             Err(Stop::Generated(generate::completions(&args, program)))
@@ -200,7 +205,8 @@ const AUTH: &str = "auth";
 const CALIBRATE: &str = "calibrate";
 const COMPLETIONS: &str = "completions";
 const MAN: &str = "man";
-const SUBCOMMANDS: [&str; 4] = [AUTH, CALIBRATE, COMPLETIONS, MAN];
+const SERVICE: &str = "service";
+const SUBCOMMANDS: [&str; 5] = [AUTH, CALIBRATE, COMPLETIONS, MAN, SERVICE];
 const DEFAULT_PROGRAM: &str = "linerate";
 /// Started under this name, the command prints what iperf3 would and nothing else.
 pub const IPERF3_PROGRAM: &str = "iperf3";

@@ -25,7 +25,7 @@ pub(crate) fn client(
     let purpose = Purpose { end: End::Client, log: None, lasts: false };
     let console = match open_console(&output, purpose) {
         Ok(console) => console,
-        Err(code) => return code,
+        Err(error) => return error.exit_code(),
     };
     output.warnings().for_each(|text| console.warn_of_options(text));
     config.affinity.into_iter().for_each(run_on_cpu);

@@ -10,12 +10,13 @@ use std::time::{Duration, SystemTime};
 
 use linerate::cli::{IPERF3_PROGRAM, OutputConfig, program_name};
 use linerate::error::{Error, ExitCode};
-use linerate::report::log::{LogFormat, LogLine};
+use linerate::report::log::{LogFormat, LogLine, Severity};
 use linerate::report::{Stamps, Warning, error_line, warning_text};
 use linerate_core::protocol::error_text;
 use linerate_core::test::End;
 
-use super::writer::{Place, Trouble, Writer};
+use super::events;
+use super::writer::{Output, Place, Text, Trouble, Writer};
 
 /// What a command prints as.
 #[derive(Debug, Clone, Copy)]
@@ -52,9 +53,9 @@ impl Console {
         });
         let file = file.transpose()?;
         let has_file = file.is_some();
-        let report: Box<dyn Write + Send> = match file {
-            Some(file) => Box::new(file),
-            None => Box::new(io::stdout()),
+        let report = match file {
+            Some(file) => Output::bytes(file),
+            None => Output::bytes(io::stdout()),
         };
         let form = Arc::new(Form::new(output, purpose));
         let what = match &output.logfile {
@@ -65,7 +66,7 @@ impl Console {
             let form = form.clone();
             move |place, trouble: Trouble<'_>| form.trouble(place, trouble, &what)
         };
-        let writer = Writer::new(report, io::stderr(), tell);
+        let writer = Writer::new(report, errors(), tell);
         Ok(Self { form, writer, has_file, is_json: output.is_json(), explains: output.explain })
     }
 
@@ -100,12 +101,12 @@ impl Console {
         self.form.purpose.log.is_some()
     }
 
-    /// Says to the terminal what went wrong and was put into a log file: for a daemon that has not left
-    /// its terminal.
+    /// Says what went wrong and was put into a log file where somebody looks first: to the terminal that
+    /// a daemon has not left, or to the event log of a service.
     pub(super) fn error_beside_file(&self, error: &Error) {
         if self.has_file {
-            let line = error_line(&self.form.program, error, self.form.purpose.end);
-            self.writer.put(Place::Errors, line + "\n");
+            let text = error_line(&self.form.program, error, self.form.purpose.end) + "\n";
+            self.writer.put(Place::Errors, Text { text, severity: Severity::Error });
         }
     }
 
@@ -114,7 +115,8 @@ impl Console {
         if self.has_log() {
             return self.log(&LogLine::warning(text));
         }
-        self.writer.put(Place::Errors, format!("warning: {text}\n"));
+        let text = format!("warning: {text}\n");
+        self.writer.put(Place::Errors, Text { text, severity: Severity::Warning });
     }
 
     /// Prints a warning, of the test with this number on a server, if somebody is there to read it or it
@@ -169,25 +171,27 @@ impl Form {
         Self { program: output.program.clone(), stamps: stamps(output), purpose }
     }
 
-    fn line(&self, plain: &str, event: &LogLine) -> String {
+    fn line(&self, plain: &str, event: &LogLine) -> Text {
         self.log_line(event).unwrap_or_else(|| {
             let line = format!("{plain}\n");
-            self.stamps.as_ref().map_or(line.clone(), |stamps| stamps.put(&line))
+            let text = self.stamps.as_ref().map_or(line.clone(), |stamps| stamps.put(&line));
+            Text { text, severity: event.severity() }
         })
     }
 
     /// A line of the log has its own time.
-    fn log_line(&self, event: &LogLine) -> Option<String> {
+    fn log_line(&self, event: &LogLine) -> Option<Text> {
         let format = self.purpose.log?;
-        Some(event.show(format, SystemTime::now()) + "\n")
+        let text = event.show(format, SystemTime::now()) + "\n";
+        Some(Text { text, severity: event.severity() })
     }
 
-    fn error(&self, error: &Error) -> String {
+    fn error(&self, error: &Error) -> Text {
         let end = self.purpose.end;
         self.line(&error_line(&self.program, error, end), &LogLine::error(error, end))
     }
 
-    fn trouble(&self, place: Place, trouble: Trouble<'_>, what: &str) -> String {
+    fn trouble(&self, place: Place, trouble: Trouble<'_>, what: &str) -> Text {
         match trouble {
             Trouble::Begins(error) => {
                 let error = Error::system(what, error);
@@ -208,7 +212,12 @@ impl Form {
 /// Says that the log file cannot be opened, before there is a console.
 pub(super) fn complain_of(error: &Error, output: &OutputConfig, end: End) {
     let form = Form::new(output, Purpose { end, log: None, lasts: false });
-    write_error(&form.error(error));
+    write_error(form.error(error));
+}
+
+/// Where errors go: to the event log of a service, else to the error stream.
+fn errors() -> Output {
+    events::log().unwrap_or_else(|| Output::bytes(io::stderr()))
 }
 
 /// No stamps stand beside JSON.
@@ -227,12 +236,15 @@ pub(super) fn print(text: &str) {
 
 /// Prints a line on the error stream.
 pub(super) fn complain(line: &str) {
-    write_error(&format!("{line}\n"));
+    write_error(Text { text: format!("{line}\n"), severity: Severity::Error });
 }
 
-fn write_error(text: &str) {
+fn write_error(text: Text) {
     // There is nowhere else to say that this stream is gone.
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = match errors() {
+        Output::Bytes(mut stream) => stream.write_all(text.text.as_bytes()),
+        Output::Events(mut report) => report(text.severity, text.text.trim_end()),
+    };
 }
 
 /// What to end with where the command itself came to `code`.

@@ -5,11 +5,14 @@ mod auth;
 mod calibrate;
 mod client;
 mod console;
+mod events;
+mod firewall;
 mod journal;
 mod password;
 mod policy;
 mod printer;
 mod server;
+mod service;
 mod signals;
 mod supervise;
 mod throttle;
@@ -29,6 +32,7 @@ pub(crate) use calibrate::calibrate;
 pub(crate) use client::client;
 pub(crate) use console::exit_code;
 pub(crate) use server::server;
+pub(crate) use service::service;
 
 use console::{Console, Purpose};
 use printer::Report;
@@ -65,11 +69,10 @@ fn block_on<T: Send>(work: impl Future<Output = Result<T, Error>> + Send) -> Res
 }
 
 /// Opens what the command prints to.
-fn open_console(output: &OutputConfig, purpose: Purpose) -> Result<Arc<Console>, ExitCode> {
-    Console::open(output, purpose).map(Arc::new).map_err(|error| {
+fn open_console(output: &OutputConfig, purpose: Purpose) -> Result<Arc<Console>, Error> {
+    Console::open(output, purpose).map(Arc::new).inspect_err(|error| {
         // Nothing is a document, or a log, before there is a place for it.
-        console::complain_of(&error, output, purpose.end);
-        error.exit_code()
+        console::complain_of(error, output, purpose.end);
     })
 }
 

@@ -23,6 +23,8 @@ use linerate_core::test::End;
 use tokio::sync::Notify;
 
 use super::console::{Console, Purpose};
+use super::events;
+use super::firewall;
 use super::journal::{self, Journal};
 use super::policy::Policy;
 use super::printer::{Report, is_plain, text_options};
@@ -30,16 +32,25 @@ use super::{block_on, open_console, signals, supervise, tell_failure};
 
 /// Serves until it is told to stop, or for one test.
 pub(crate) fn server(
-    mut config: ServerConfig,
+    config: ServerConfig,
     output: OutputConfig,
     process: ProcessConfig,
 ) -> ExitCode {
+    match run(config, output, process) {
+        Ok(()) => ExitCode::Success,
+        Err(error) => error.exit_code(),
+    }
+}
+
+/// The same; why it did not serve is said already.
+pub(super) fn run(
+    mut config: ServerConfig,
+    output: OutputConfig,
+    process: ProcessConfig,
+) -> Result<(), Error> {
     let log = journal::format(&output, process.daemon);
     let purpose = Purpose { end: End::Server, log, lasts: !config.one_off };
-    let console = match open_console(&output, purpose) {
-        Ok(console) => console,
-        Err(code) => return code,
-    };
+    let console = open_console(&output, purpose)?;
     config.affinity.into_iter().for_each(run_on_cpu);
     let limits = process.limits.load();
     let served = limits.and_then(|limits| {
@@ -58,17 +69,13 @@ pub(crate) fn server(
             readiness,
         ))
     });
-    match served {
-        Ok(()) => ExitCode::Success,
-        Err(error) => {
-            tell_failure(&console, &output, &error, End::Server);
-            if process.daemon {
-                console.error_beside_file(&error);
-            }
-            console.flush(Some(LAST_OUTPUT));
-            error.exit_code()
+    served.inspect_err(|error| {
+        tell_failure(&console, &output, error, End::Server);
+        if process.daemon || events::log().is_some() {
+            console.error_beside_file(error);
         }
-    }
+        console.flush(Some(LAST_OUTPUT));
+    })
 }
 
 /// Begins to become a daemon, if it shall be one. The process that was started ends here, with the
@@ -122,6 +129,7 @@ async fn serve(
         told_of_interrupt: AtomicBool::new(false),
     });
     log.print_banner(1);
+    log.hint_at_firewall();
     log.journal.write(&LogLine::new("start").with("port", log.port));
     let supervisor = Supervisor::from_env().map(Arc::new);
     if let Some(supervisor) = &supervisor {
@@ -166,6 +174,15 @@ impl Log {
     fn print_banner(&self, test_number: u64) {
         if !self.output.is_json() {
             self.console.print(banner(&text_options(&self.output), self.port, test_number));
+        }
+    }
+
+    /// Nobody else tells a server that it was not reached. Who installs a service is told then.
+    fn hint_at_firewall(&self) {
+        let has_reader = self.output.verbose && !is_plain(&self.output) && !self.journal.is_on();
+        if let Some(hint) = firewall::hint().filter(|_| has_reader) {
+            let plain = format!("{}: {hint}", self.output.program);
+            self.console.tell(&plain, &LogLine::warning(&hint));
         }
     }
 

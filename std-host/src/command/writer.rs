@@ -9,6 +9,39 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use linerate::report::log::Severity;
+
+/// A text to write.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) text: String,
+    pub(super) severity: Severity,
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self { text, severity: Severity::Information }
+    }
+}
+
+/// What takes texts.
+pub(super) enum Output {
+    /// As bytes.
+    Bytes(Box<dyn Write + Send>),
+    /// Each as an event, by how grave it is.
+    #[allow(dead_code, reason = "only Windows has such a log")]
+    Events(Report),
+}
+
+/// Writes an event.
+type Report = Box<dyn FnMut(Severity, &str) -> io::Result<()> + Send>;
+
+impl Output {
+    pub(super) fn bytes(out: impl Write + Send + 'static) -> Self {
+        Self::Bytes(Box::new(out))
+    }
+}
+
 /// Where a text goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -28,7 +61,7 @@ pub(super) enum Trouble<'a> {
 }
 
 /// Makes a line for the error stream of a trouble.
-type Tell = Box<dyn Fn(Place, Trouble<'_>) -> String + Send + Sync>;
+type Tell = Box<dyn Fn(Place, Trouble<'_>) -> Text + Send + Sync>;
 
 /// The two places and their threads, which begin with the first text: a daemon splits before.
 pub(super) struct Writer {
@@ -38,9 +71,9 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(
-        report: impl Write + Send + 'static,
-        errors: impl Write + Send + 'static,
-        tell: impl Fn(Place, Trouble<'_>) -> String + Send + Sync + 'static,
+        report: Output,
+        errors: Output,
+        tell: impl Fn(Place, Trouble<'_>) -> Text + Send + Sync + 'static,
     ) -> Self {
         let of = [Queue::new(report), Queue::new(errors)];
         let queues = Mutex::new(Queues { next: 0, of });
@@ -49,12 +82,12 @@ impl Writer {
     }
 
     /// Has a text written, without waiting for it.
-    pub(super) fn put(&self, place: Place, text: String) {
+    pub(super) fn put(&self, place: Place, text: impl Into<Text>) {
         self.begun.call_once(|| {
             self.shared.begin(Place::Report);
             self.shared.begin(Place::Errors);
         });
-        self.shared.put(place, text);
+        self.shared.put(place, text.into());
     }
 
     /// Waits until all is written, so long at most.
@@ -96,7 +129,7 @@ impl Shared {
         }
     }
 
-    fn put(&self, place: Place, text: String) {
+    fn put(&self, place: Place, text: Text) {
         let is_first_loss = self.lock().put(place, text);
         self.moved.notify_all();
         if is_first_loss {
@@ -117,7 +150,8 @@ impl Shared {
         loop {
             let text = self.next(place);
             let written = sink.write(&text);
-            let (is_first_loss, over) = self.lock().on_written(place, text.len(), written.is_ok());
+            let bytes = text.text.len();
+            let (is_first_loss, over) = self.lock().on_written(place, bytes, written.is_ok());
             match &written {
                 Err(error) if is_first_loss => self.say(place, Trouble::Begins(error)),
                 _ if over > 0 => self.say(place, Trouble::Over(over)),
@@ -129,7 +163,7 @@ impl Shared {
     }
 
     /// Waits for the next text of a place and for its turn.
-    fn next(&self, place: Place) -> String {
+    fn next(&self, place: Place) -> Text {
         let mut queues = self.lock();
         loop {
             if let Some(text) = queues.take(place) {
@@ -154,7 +188,7 @@ struct Queues {
 struct Queue {
     /// Until its thread has it.
     sink: Option<Sink>,
-    waiting: VecDeque<(u64, String)>,
+    waiting: VecDeque<(u64, Text)>,
     bytes: usize,
     room_bytes: usize,
     /// The number of the text that is being written, and since when.
@@ -163,9 +197,9 @@ struct Queue {
 }
 
 impl Queue {
-    fn new(out: impl Write + Send + 'static) -> Self {
+    fn new(out: Output) -> Self {
         Self {
-            sink: Some(Sink { out: Box::new(out), is_torn: false }),
+            sink: Some(Sink { out, is_torn: false }),
             waiting: VecDeque::new(),
             bytes: 0,
             room_bytes: MOST_BYTES,
@@ -190,21 +224,21 @@ impl Queues {
     }
 
     /// Takes a text in, if there is room. Whether it is the first that is left out.
-    fn put(&mut self, place: Place, text: String) -> bool {
+    fn put(&mut self, place: Place, text: Text) -> bool {
         let queue = &mut self.of[place as usize];
         // One that is larger than all room is written, too.
         if queue.bytes >= queue.room_bytes {
             queue.left_out += 1;
             return queue.left_out == 1;
         }
-        queue.bytes += text.len();
+        queue.bytes += text.text.len();
         queue.waiting.push_back((self.next, text));
         self.next += 1;
         false
     }
 
     /// The next text of a place, once all that came before it is written or stuck.
-    fn take(&mut self, place: Place) -> Option<String> {
+    fn take(&mut self, place: Place) -> Option<Text> {
         let other = &self.of[1 - place as usize];
         let (before, is_stuck) = (other.oldest(), other.is_stuck());
         let queue = &mut self.of[place as usize];
@@ -231,9 +265,9 @@ impl Queues {
     }
 }
 
-/// A place, as bytes see it.
+/// A place, as what is written to it sees it.
 struct Sink {
-    out: Box<dyn Write + Send>,
+    out: Output,
     /// Its last line broke off.
     is_torn: bool,
 }
@@ -241,30 +275,38 @@ struct Sink {
 impl Sink {
     /// Writes a whole text, beginning on a line of its own. A reader who has gone wants nothing more,
     /// which is no error.
-    fn write(&mut self, text: &str) -> io::Result<()> {
-        let written = match self.is_torn {
-            true => self.write_bytes(b"\n").and_then(|()| self.write_bytes(text.as_bytes())),
-            false => self.write_bytes(text.as_bytes()),
+    fn write(&mut self, text: &Text) -> io::Result<()> {
+        let written = match &mut self.out {
+            Output::Bytes(out) => write_text(out, &mut self.is_torn, &text.text),
+            Output::Events(report) => report(text.severity, text.text.trim_end()),
         };
-        match written.and_then(|()| patiently(|| self.out.flush())) {
+        match written {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             other => other,
         }
     }
+}
 
-    fn write_bytes(&mut self, mut rest: &[u8]) -> io::Result<()> {
-        while !rest.is_empty() {
-            match patiently(|| self.out.write(rest))? {
-                0 => return Err(ErrorKind::WriteZero.into()),
-                written => {
-                    self.is_torn = rest[written - 1] != b'\n';
-                    rest = &rest[written..];
-                }
+fn write_text(out: &mut impl Write, is_torn: &mut bool, text: &str) -> io::Result<()> {
+    if *is_torn {
+        write_bytes(out, is_torn, b"\n")?;
+    }
+    write_bytes(out, is_torn, text.as_bytes())?;
+    patiently(|| out.flush())
+}
+
+fn write_bytes(out: &mut impl Write, is_torn: &mut bool, mut rest: &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        match patiently(|| out.write(rest))? {
+            0 => return Err(ErrorKind::WriteZero.into()),
+            written => {
+                *is_torn = rest[written - 1] != b'\n';
+                rest = &rest[written..];
             }
         }
-        self.is_torn = false;
-        Ok(())
     }
+    *is_torn = false;
+    Ok(())
 }
 
 /// Tries again what another process made non-blocking, as those do that share a terminal or a pipe.
@@ -320,8 +362,12 @@ mod tests {
         }
     }
 
-    fn tell(place: Place, trouble: Trouble<'_>) -> String {
-        format!("{place:?} {trouble:?}\n")
+    fn tell(place: Place, trouble: Trouble<'_>) -> Text {
+        format!("{place:?} {trouble:?}\n").into()
+    }
+
+    fn writer(report: impl Write + Send + 'static, errors: impl Write + Send + 'static) -> Writer {
+        Writer::new(Output::bytes(report), Output::bytes(errors), tell)
     }
 
     fn all(written: &mpsc::Receiver<Vec<u8>>) -> String {
@@ -329,7 +375,7 @@ mod tests {
     }
 
     fn put(writer: &Writer, place: Place, text: &str) {
-        writer.put(place, text.into());
+        writer.put(place, String::from(text));
     }
 
     #[test]
@@ -337,7 +383,7 @@ mod tests {
         let full = || Err(ErrorKind::StorageFull.into());
         let script = VecDeque::from([Ok(3), full(), full(), Ok(usize::MAX)]);
         let ((out, report), (err, errors)) = (mpsc::channel(), mpsc::channel());
-        let writer = Writer::new(Scripted(script, out), Scripted(VecDeque::new(), err), tell);
+        let writer = writer(Scripted(script, out), Scripted(VecDeque::new(), err));
         for text in ["first\n", "second\n", "third\n", "fourth\n"] {
             put(&writer, Place::Report, text);
         }
@@ -352,7 +398,7 @@ mod tests {
     fn one_that_is_stuck_holds_up_nobody_and_has_a_bound() {
         let ((out, report), (err, errors)) = (mpsc::channel(), mpsc::channel());
         let (go, may_go) = mpsc::channel();
-        let writer = Writer::new(Stuck(may_go, out), Scripted(VecDeque::new(), err), tell);
+        let writer = writer(Stuck(may_go, out), Scripted(VecDeque::new(), err));
         let large = "x".repeat(MOST_BYTES / 2) + "\n";
         for _ in 0..4 {
             put(&writer, Place::Report, &large);
@@ -374,7 +420,7 @@ mod tests {
     fn report_and_errors_keep_their_order() {
         let (out, written) = mpsc::channel();
         let sink = || Scripted(VecDeque::new(), out.clone());
-        let writer = Writer::new(sink(), sink(), tell);
+        let writer = writer(sink(), sink());
         let mut expected = String::new();
         for number in 0..500 {
             let place = if number % 3 == 0 { Place::Errors } else { Place::Report };
@@ -391,10 +437,38 @@ mod tests {
         let kinds = [ErrorKind::WouldBlock, ErrorKind::Interrupted, ErrorKind::BrokenPipe];
         let script = kinds.map(|kind| Err(kind.into())).into();
         let ((out, report), (err, errors)) = (mpsc::channel(), mpsc::channel());
-        let writer = Writer::new(Scripted(script, out), Scripted(VecDeque::new(), err), tell);
+        let writer = writer(Scripted(script, out), Scripted(VecDeque::new(), err));
         put(&writer, Place::Report, "nobody\n");
         put(&writer, Place::Report, "somebody\n");
         writer.flush(None);
         assert_eq!((all(&report).as_str(), all(&errors).as_str()), ("somebody\n", ""));
+    }
+
+    #[test]
+    fn an_event_has_its_text_and_how_grave_it_is() {
+        let ((out, _report), (event, events)) = (mpsc::channel(), mpsc::channel());
+        let mut left = 1;
+        let log = Output::Events(Box::new(move |severity, text: &str| {
+            let _ = event.send((severity, text.to_owned()));
+            left -= 1;
+            if left == 0 { Err(ErrorKind::Other.into()) } else { Ok(()) }
+        }));
+        let report = Output::bytes(Scripted(VecDeque::new(), out));
+        let writer = Writer::new(report, log, tell);
+        let text = |text: &str, severity| Text { text: text.into(), severity };
+        writer.put(Place::Errors, text("it does not work\n", Severity::Error));
+        writer.put(Place::Errors, text("it goes on\n", Severity::Information));
+        writer.flush(None);
+        let events: Vec<_> = events.try_iter().collect();
+        let told = |text: &str, severity| (severity, text.to_owned());
+        let over = "Errors Over(1)";
+        assert_eq!(
+            events,
+            [
+                told("it does not work", Severity::Error),
+                told("it goes on", Severity::Information),
+                told(over, Severity::Information),
+            ]
+        );
     }
 }

@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 
 use crate::auth::Guest;
 use crate::clock::Clock;
+use crate::errno;
 use crate::error::{Error, words};
 use crate::observe::{Cancel, DebugLog, Detail, Observer};
 use crate::report::json::server_output_member;
@@ -319,7 +320,7 @@ impl<'a, B: Backend> Driver<'a, B> {
             }
             Err(error) => {
                 self.local_error = Some(Error::system("cannot start the data streams", &error));
-                let event = StreamEvent::Failed { code: error.raw_os_error().unwrap_or(0) };
+                let event = StreamEvent::Failed { code: errno::number(&error) };
                 let lost = (0..self.session.settings().stream_count()).map(StreamId::from_index);
                 for id in lost {
                     let _own_receiver_lives =

@@ -26,6 +26,17 @@ pub enum LogFormat {
     Json,
 }
 
+/// How grave a line is, for places that sort by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Everyday life.
+    Information,
+    /// Somebody did not get what he wanted, or an operator should know.
+    Warning,
+    /// The server could not do its work.
+    Error,
+}
+
 /// One line, as yet without a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogLine {
@@ -69,6 +80,17 @@ impl LogLine {
     pub fn waits(peer: SocketAddr, place: usize) -> Self {
         let host = peer.ip().to_canonical().to_string();
         Self::new("waits").with("peer", host).with("port", peer.port()).with("place", place)
+    }
+
+    /// How grave it is.
+    pub fn severity(&self) -> Severity {
+        let outcome = self.fields.get("outcome").and_then(Value::as_str);
+        match (self.event, outcome) {
+            ("error", _) | ("end", Some("failed")) => Severity::Error,
+            ("warning" | "turned-away", _)
+            | ("end", Some("refused" | "limited" | "bad-client")) => Severity::Warning,
+            _ => Severity::Information,
+        }
     }
 
     /// The line, without its newline.
@@ -257,6 +279,25 @@ mod tests {
             line.show(LogFormat::Json, that_moment()),
             r#"{"time":"2026-12-01T02:04:05.678Z","event":"end","test":3,"reason":"it closed \"early\"","peer":"192.0.2.1","seconds":1.5}"#
         );
+    }
+
+    #[test]
+    fn a_line_is_as_grave_as_what_it_tells() {
+        let end = |outcome: &str| LogLine::new("end").with("outcome", outcome);
+        for (line, severity) in [
+            (LogLine::new("start"), Severity::Information),
+            (LogLine::new("stop").with("reason", "error"), Severity::Information),
+            (end("complete"), Severity::Information),
+            (end("lost"), Severity::Information),
+            (end("refused"), Severity::Warning),
+            (end("limited"), Severity::Warning),
+            (LogLine::warning("a clock is off"), Severity::Warning),
+            (LogLine::new("turned-away"), Severity::Warning),
+            (end("failed"), Severity::Error),
+            (LogLine::error(&Error::Usage("-F".into()), End::Server), Severity::Error),
+        ] {
+            assert_eq!(line.severity(), severity, "{line:?}");
+        }
     }
 
     #[test]

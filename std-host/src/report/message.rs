@@ -9,6 +9,7 @@ use linerate_core::session::{Refusal, SessionError};
 use linerate_core::test::End;
 
 use super::Warning;
+use crate::errno;
 use crate::error::{Error, words};
 
 /// The line for the error stream, without its newline: `linerate: error - TEXT`. `program` is the
@@ -102,20 +103,20 @@ pub(super) fn error_text(error: &Error, end: End) -> String {
         | Error::Refused { refusal: Refusal::Error(told), .. }
             if told.number == error_number::FILE && is_of_writing(told.errno) =>
         {
-            let cause = words(&io::Error::from_raw_os_error(told.errno));
+            let cause = words(&errno::error(told.errno));
             format!("unable to write -F file: {cause}")
         }
         // Its own words tell of the step that failed, and only the number of the cause.
         Error::Refused { refusal: Refusal::Error(told), text }
             if told.number == error_number::FILE && told.errno > 0 =>
         {
-            format!("-F: {text}: {}", words(&io::Error::from_raw_os_error(told.errno)))
+            format!("-F: {text}: {}", words(&errno::error(told.errno)))
         }
         // The number is the server's system's; of the same kind, most likely, as in iperf3.
         Error::Session(SessionError::Refused(Refusal::Error(told)))
             if told.errno > 0 && error_text::has_cause(told.number) =>
         {
-            format!("{told}: {}", words(&io::Error::from_raw_os_error(told.errno)))
+            format!("{told}: {}", words(&errno::error(told.errno)))
         }
         Error::Connect { .. } => {
             let iperf3 = error_text::text(CONNECT).unwrap_or("unable to connect to server");
@@ -128,7 +129,7 @@ pub(super) fn error_text(error: &Error, end: End) -> String {
 /// What the system says of a file that is open and takes no more.
 fn is_of_writing(errno: i32) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    let kind = io::Error::from_raw_os_error(errno).kind();
+    let kind = errno::error(errno).kind();
     matches!(kind, StorageFull | QuotaExceeded | FileTooLarge)
 }
 

@@ -25,6 +25,7 @@ use crate::auth::Guest;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::control::{self, Backend, Driver, MAX_STREAMS, Records, TestSession};
+use crate::errno;
 use crate::error::Error;
 use crate::observe::{Cancel, Observer};
 use crate::report::{Connection, Progress};
@@ -375,10 +376,7 @@ impl Host<'_> {
     /// Gets the CPU and the file for the streams of a test, or says why it cannot be: what to tell the
     /// client, and this end's own words.
     fn equip(&mut self, settings: &TestSettings) -> Result<(), (ServerError, Error)> {
-        let told = |number, error: &io::Error| ServerError {
-            number,
-            errno: error.raw_os_error().unwrap_or(0),
-        };
+        let told = |number, error: &io::Error| ServerError { number, errno: errno::number(error) };
         if let Some(cpu) = settings.server_affinity {
             match check_cpu(cpu) {
                 Err(error) if error.kind() != io::ErrorKind::Unsupported => {
@@ -413,7 +411,7 @@ fn accept<'a>(
 
 /// What the client is told when the SCTP port cannot be opened.
 fn sctp_error(error: &io::Error) -> ServerError {
-    let errno = error.raw_os_error().unwrap_or(0);
+    let errno = errno::number(error);
     match error.kind() {
         // Somebody else has the port; anything else means that there is no SCTP.
         io::ErrorKind::AddrInUse => ServerError { number: STREAM_LISTENER, errno },

@@ -4,7 +4,7 @@
 //! where iperf3 would empty the file that it is about to send. A client waits for the other end of a
 //! pipe; a server, which others wait for, takes none.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use linerate_core::test::{Direction, End, Limits, Role};
 
 use crate::error::Error;
 use crate::report::DiskFile;
-use crate::small_file::{self, is_pipe};
+use crate::small_file::{self, Kind};
 
 /// A file that can be opened.
 #[derive(Debug, Clone)]
@@ -41,9 +41,9 @@ impl DataFile {
             Role::Sender => for_sending(),
             Role::Receiver => for_storing(),
         })?;
-        match opened.metadata()?.is_dir() {
-            true => Err(io::ErrorKind::IsADirectory.into()),
-            false => Ok(file),
+        match small_file::kind_of(&opened)? {
+            Kind::Folder => Err(io::ErrorKind::IsADirectory.into()),
+            _ => Ok(file),
         }
     }
 
@@ -83,9 +83,9 @@ impl DataFile {
         match self.role {
             Role::Sender => self.open_by(for_sending()),
             Role::Receiver => {
-                let mut options = for_storing();
-                options.truncate(true);
-                self.open_by(options)
+                let file = self.open_by(for_storing())?;
+                small_file::empty(&file)?;
+                Ok(file)
             }
         }
     }
@@ -94,8 +94,7 @@ impl DataFile {
         match self.end {
             End::Client => options.open(&self.path),
             End::Server => {
-                let fits = |metadata: &Metadata| !is_pipe(metadata);
-                small_file::open_now(&mut options, &self.path, fits).map(|(file, _)| file)
+                small_file::open_now(&mut options, &self.path, |kind| kind != Kind::Pipe)
             }
         }
     }

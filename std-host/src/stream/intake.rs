@@ -137,6 +137,6 @@ impl Mail {
 }
 
 /// The part of a buffer that may fill while nobody looks is one in so many.
-const SPARED: u64 = 16;
+pub(super) const SPARED: u64 = 16;
 /// In which no mailbox fills.
 const MOMENT: Duration = Duration::from_millis(1);

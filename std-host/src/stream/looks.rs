@@ -59,36 +59,57 @@ pub(super) struct Looks {
     role: Role,
     sender: SenderLooks,
     thread: ThreadTimes,
+    /// Where the socket is shared: the stream's place there, and the times of the thread that reads it when
+    /// this was made.
+    seat: Option<(Arc<Seat>, (u64, u64))>,
 }
 
 impl Looks {
-    pub(super) fn new(protocol: Protocol, role: Role) -> Self {
+    pub(super) fn new(protocol: Protocol, role: Role, seat: Option<Arc<Seat>>) -> Self {
+        let seat = seat.filter(|_| role == Role::Receiver);
+        let seat = seat.map(|seat| (seat.clone(), seat.reader_ns()));
         let sender = SenderLooks::new();
-        Self { protocol, role, sender, thread: ThreadTimes::of_this_thread() }
+        Self { protocol, role, sender, thread: ThreadTimes::of_this_thread(), seat }
     }
 
-    /// Where the stream has a seat, what that dropped counts.
-    pub(super) fn look(&mut self, socket: &Arc<Socket>, seat: Option<&Seat>) -> HostView {
+    pub(super) fn look(&mut self, socket: &Arc<Socket>) -> HostView {
         let buffer = match (self.protocol, self.role) {
             (Protocol::Tcp, Role::Sender) if !SEND_BUFFER_BOUNDS_TCP => None,
             (_, Role::Sender) => socket.send_buffer_size().ok(),
             (_, Role::Receiver) => socket.recv_buffer_size().ok(),
         };
         let buffer = buffer.map(|reported| sys::usable_buffer(reported) as u64);
+        let (thread_cpu_ns, thread_queued_ns) = self.thread_ns();
         HostView {
-            socket_drops: match (self.protocol, self.role) {
-                (Protocol::Udp, Role::Receiver) => {
-                    seat.map_or_else(|| sys::socket_drops(socket), Seat::drops)
-                }
+            socket_drops: match (self.protocol, self.role, &self.seat) {
+                (_, _, Some((seat, _))) => seat.drops(),
+                (Protocol::Udp, Role::Receiver, None) => sys::socket_drops(socket),
                 _ => None,
             },
             buffer_bytes: buffer,
-            thread_cpu_ns: self.thread.cpu_ns(),
-            thread_queued_ns: self.thread.queued_ns(),
+            thread_cpu_ns,
+            thread_queued_ns,
             tcp: match (self.protocol, self.role) {
                 (Protocol::Tcp, Role::Sender) => self.sender.view(socket),
                 _ => None,
             },
         }
+    }
+
+    /// For how long the thread has run, and could have run and had no CPU; of a receiver at a shared socket
+    /// the same of the thread that reads it, where that had more to do.
+    fn thread_ns(&self) -> (Option<u64>, Option<u64>) {
+        let own = (self.thread.cpu_ns(), self.thread.queued_ns());
+        let wanted = |(cpu_ns, queued_ns): (Option<u64>, Option<u64>)| {
+            cpu_ns.unwrap_or(0) + queued_ns.unwrap_or(0)
+        };
+        let Some((seat, (first_cpu_ns, first_queued_ns))) = &self.seat else { return own };
+        let (cpu_ns, queued_ns) = seat.reader_ns();
+        // Neither is known where the own is not.
+        let reader = (
+            own.0.map(|_| cpu_ns.saturating_sub(*first_cpu_ns)),
+            own.1.map(|_| queued_ns.saturating_sub(*first_queued_ns)),
+        );
+        if wanted(reader) > wanted(own) { reader } else { own }
     }
 }

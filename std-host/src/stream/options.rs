@@ -350,7 +350,8 @@ const FORCED_UDP_RECEIVE_BUFFER: usize = 16 << 20;
 /// What the streams of a test have together unless the default is more: the kernel has a bound for all
 /// programs.
 const UDP_RECEIVE_BUFFERS: usize = 64 << 20;
-/// Datagrams that the mailboxes of a test have room for, and each: what comes in 16 ms at a million a second.
+/// Datagrams that all mailboxes of a test have room for, and the bounds of each: the most is what comes in
+/// 16 ms at a million a second.
 const MAILBOXES: usize = 1 << 16;
 const LEAST_MAILBOX: usize = 1 << 12;
 const MOST_MAILBOX: usize = 1 << 14;
@@ -407,6 +408,41 @@ mod tests {
             [(buffers.send, "net.core.wmem_max"), (buffers.receive, "net.core.rmem_max")]
                 .map(|(size, limit)| Warning::BufferClamped { asked, got: size / 2, limit });
         assert_eq!(warnings, expected);
+    }
+
+    #[test]
+    fn a_shared_socket_is_left_as_it_is_for_the_others() {
+        let wanted = TestSettings {
+            window_bytes: Some(4096),
+            tos: 0x20,
+            fq_rate: Some(BitsPerSec(1_000_000)),
+            dont_fragment: true,
+            flow_label: Some(7),
+            ..TestSettings::new(Protocol::Udp)
+        };
+        let refused = |settings: &TestSettings| {
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
+            let sizes = || (socket.send_buffer_size().unwrap(), socket.recv_buffer_size().unwrap());
+            let before = sizes();
+            let to = SocketAddr::from(([127, 0, 0, 1], 9));
+            let mut route = Route { to, from: None, class: 0 };
+            let options = SocketOptions::new(settings, None);
+            let warnings = options.apply_to_shared(&socket, false, &mut route);
+            assert!(sizes() >= before);
+            let named = |warning: &Warning| match warning {
+                Warning::Unsupported { option, .. } => *option,
+                other => panic!("{other:?}"),
+            };
+            (warnings.iter().map(named).collect::<Vec<_>>(), route.class)
+        };
+        assert_eq!(refused(&wanted), (vec!["--window"], 0), "nothing else concerns what comes in");
+        let (refused, class) = refused(&TestSettings { direction: Direction::Reverse, ..wanted });
+        assert_eq!(refused[..4], ["--window", "--fq-rate", "--dont-fragment", "--flowlabel"]);
+        // The class goes with each datagram, or is refused, too.
+        assert_eq!(
+            (class == 0x20, refused.len()),
+            (refused.len() == 4, 5 - usize::from(class > 0))
+        );
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn is_family_missing((_, error): &(u16, std::io::Error)) -> bool {
     #[cfg(unix)]
     let is_missing = error.raw_os_error() == Some(libc::EAFNOSUPPORT);
     #[cfg(not(unix))]
-    let is_missing = false;
+    let is_missing = error.raw_os_error() == Some(10_047); // WSAEAFNOSUPPORT
     is_missing || matches!(error.kind(), AddrNotAvailable | Unsupported)
 }
 

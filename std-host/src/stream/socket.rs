@@ -206,9 +206,12 @@ impl DataSocket {
         self.peer
     }
 
-    /// The system's number of the socket.
+    /// The system's number of the socket, or one for this stream alone where it shares it.
     pub(crate) fn number(&self) -> i32 {
-        sys::socket_number(self.socket())
+        match &self.line {
+            Line::Own(socket) => sys::socket_number(socket),
+            Line::Shared(seat) => seat.socket_number(),
+        }
     }
 
     /// Buffer sizes, asked for and reported.

@@ -11,16 +11,19 @@ use std::time::Duration;
 
 use linerate_core::protocol::greeting::NamedGreeting;
 use linerate_core::test::Protocol;
+use linerate_core::time::Instant;
 use socket2::Socket;
 
 use super::datagrams::{Incoming, Message};
+use super::intake::SPARED;
 use super::mailbox::{Letter, Mailbox};
 use super::outcome::{Remedy, remedy};
 use super::socket::canonical;
+use super::thread::LOOK_INTERVAL;
 use super::udp::Rests;
 use crate::clock::Clock;
 use crate::report::Engine;
-use crate::sys::{self, Arrived, Channel, Interest, Route, Wake};
+use crate::sys::{self, Arrived, Channel, Interest, Route, ThreadTimes, Wake};
 
 /// The socket and who sits at it.
 #[derive(Debug)]
@@ -36,6 +39,9 @@ pub(super) struct Sorter {
     /// Receivers that do not mind if their datagrams wait a little.
     patient: AtomicUsize,
     rounds: Rounds,
+    /// Of the thread that reads, as it last looked.
+    cpu_ns: AtomicU64,
+    queued_ns: AtomicU64,
     /// How the datagrams are read, but for how many at once.
     reads: Reads,
 }
@@ -43,6 +49,8 @@ pub(super) struct Sorter {
 #[derive(Debug, Default)]
 struct Seats {
     by_peer: HashMap<SocketAddr, Arc<Mailbox>>,
+    /// Which places are taken.
+    places: Vec<bool>,
     /// How many there have ever been.
     count: u64,
     /// Nobody reads any more.
@@ -72,7 +80,9 @@ pub(super) struct Seat {
     route: Route,
     mailbox: Arc<Mailbox>,
     is_patient: AtomicBool,
-    /// Its number, and whether it came to an empty table.
+    /// The lowest that was free, from zero.
+    place: usize,
+    /// How many had come with it, and whether nobody else was there then.
     number: u64,
     is_first: bool,
     /// What the socket had dropped before it came.
@@ -110,6 +120,8 @@ impl Sorter {
             is_open: AtomicBool::new(true),
             patient: AtomicUsize::new(0),
             rounds: Rounds::default(),
+            cpu_ns: AtomicU64::new(0),
+            queued_ns: AtomicU64::new(0),
             reads,
         });
         let reader = Reader {
@@ -153,12 +165,13 @@ impl Sorter {
             return Err(io::ErrorKind::NotConnected.into());
         }
         seats.count += 1;
+        let place = seats.take_place();
         let (number, is_first) = (seats.count, seats.by_peer.is_empty());
         seats.by_peer.insert(peer, mailbox.clone());
         drop(seats);
         let is_patient = AtomicBool::new(false);
         let sorter = self.clone();
-        Ok(Seat { sorter, peer, route, mailbox, is_patient, number, is_first, socket_drops })
+        Ok(Seat { sorter, peer, route, mailbox, is_patient, place, number, is_first, socket_drops })
     }
 
     /// Whether no stream is there.
@@ -185,6 +198,12 @@ impl Sorter {
 impl Seat {
     pub(super) fn socket(&self) -> &Arc<Socket> {
         &self.sorter.socket
+    }
+
+    /// A number that tells the streams of the socket apart, which the first has from the system.
+    pub(super) fn socket_number(&self) -> i32 {
+        let place = i32::try_from(self.place).unwrap_or(i32::MAX);
+        sys::socket_number(self.socket()).saturating_add(place)
     }
 
     /// The way to the peer.
@@ -237,6 +256,13 @@ impl Seat {
         grown.map(|grown| grown + dropped).or((dropped > 0).then_some(dropped))
     }
 
+    /// For how long the thread that reads the socket has run, and could have run and had no CPU; zero where
+    /// the system does not tell.
+    pub(super) fn reader_ns(&self) -> (u64, u64) {
+        let Sorter { cpu_ns, queued_ns, .. } = &*self.sorter;
+        (cpu_ns.load(Ordering::Relaxed), queued_ns.load(Ordering::Relaxed))
+    }
+
     pub(super) fn engine(&self, joins_arrivals: bool) -> Engine {
         let Reads { only_headers, has_times, .. } = self.sorter.reads;
         let (row, call) = self.mailbox.rows();
@@ -259,8 +285,21 @@ impl Drop for Seat {
         if seats.by_peer.get(&self.peer).is_some_and(|found| Arc::ptr_eq(found, &self.mailbox)) {
             seats.by_peer.remove(&self.peer);
         }
+        seats.places[self.place] = false;
         drop(seats);
         self.sorter.wake.wake();
+    }
+}
+
+impl Seats {
+    fn take_place(&mut self) -> usize {
+        let free = self.places.iter().position(|is_taken| !is_taken);
+        let place = free.unwrap_or_else(|| {
+            self.places.push(false);
+            self.places.len() - 1
+        });
+        self.places[place] = true;
+        place
     }
 }
 
@@ -314,41 +353,50 @@ impl Reader {
     fn run(mut self, greet: impl Fn(&[u8], Arrived)) {
         sys::prepare_thread();
         let sorter = self.sorter.clone();
-        let room = sorter.socket.recv_buffer_size().unwrap_or(0) as u64 / 16;
+        let room = sorter.socket.recv_buffer_size().unwrap_or(0) as u64 / SPARED;
         let mut rests = Rests::new(sorter.clock.now(), room);
+        let times = ThreadTimes::of_this_thread();
+        let mut look_due = Instant::ZERO;
         while !sorter.is_over() {
+            let now = sorter.clock.now();
+            if now >= look_due {
+                look_due = now + LOOK_INTERVAL;
+                sorter.cpu_ns.store(times.cpu_ns().unwrap_or(0), Ordering::Relaxed);
+                sorter.queued_ns.store(times.queued_ns().unwrap_or(0), Ordering::Relaxed);
+            }
             let (round, held) = (sorter.rounds.asked(), self.incoming.held_bytes());
             let error = self.read(&greet, held);
-            if error.is_none() {
-                sorter.rounds.finish(round);
-                continue;
-            }
-            match error.map_or(Remedy::Again, |error| remedy(Protocol::Udp, &error)) {
-                Remedy::Wait => {
+            match error.as_ref().map(|error| remedy(Protocol::Udp, error)) {
+                None => sorter.rounds.finish(round),
+                Some(Remedy::Wait) => {
                     sorter.rounds.finish(round);
                     let came = self.incoming.held_bytes();
                     let rest = rests.after(sorter.clock.now(), came);
-                    let may_rest =
-                        sorter.reads.has_times && sorter.patient.load(Ordering::Relaxed) > 0;
-                    match rest.filter(|_| may_rest) {
-                        Some(rest) => std::thread::sleep(rest),
-                        None => {
-                            if came == held {
-                                // Woken by nothing else, then, or the wake.
-                                sys::forget_errors(&sorter.socket);
-                            }
-                            self.wait(Interest::Read, None);
-                        }
-                    }
+                    self.pass_time(rest, came == held);
                 }
-                Remedy::Again => sys::forget_errors(&sorter.socket),
+                Some(Remedy::Again) => sys::forget_errors(&sorter.socket),
                 // Nothing that a port is told ends it, but it must not spin on an error that stays.
-                Remedy::Pause(_) | Remedy::GiveUp => {
+                Some(Remedy::Pause(_) | Remedy::GiveUp) => {
                     sys::forget_errors(&sorter.socket);
                     self.wait(Interest::Nothing, Some(PAUSE));
                 }
             }
         }
+    }
+
+    /// Leaves the empty socket alone for a while, if somebody's datagrams may wait that long, or until more
+    /// has come.
+    fn pass_time(&self, rest: Option<Duration>, is_idle: bool) {
+        let Sorter { reads, patient, socket, .. } = &*self.sorter;
+        let may_rest = reads.has_times && patient.load(Ordering::Relaxed) > 0;
+        if let Some(rest) = rest.filter(|_| may_rest) {
+            return self.channel.rest(rest);
+        }
+        if is_idle {
+            // What the network said may be all that ended the last wait.
+            sys::forget_errors(socket);
+        }
+        self.wait(Interest::Read, None);
     }
 
     /// Sorts what is there, until there is an error; or as much as the socket can have held when `held`

@@ -88,6 +88,8 @@ fn a_peer_that_comes_again_begins_clean() {
     peer.send(b"nobody's").unwrap();
     assert_eq!(taken(&other), [] as [&[u8]; 0]);
     let second = sit(&sorter, address, 10);
+    let number = sys::socket_number(second.socket());
+    assert_eq!((other.socket_number(), second.socket_number()), (number, number + 1));
     // What it does now concerns the new one alone.
     let third = sit(&sorter, address, 10);
     drop(second);
@@ -110,7 +112,11 @@ fn the_socket_is_closed_when_the_last_has_gone() {
     let route = Route { to: address, from: None, class: 0 };
     assert!(sorter.seat(address, route, 10).is_err());
     drop(sorter);
-    UdpSocket::bind(local).unwrap();
+    let begin = std::time::Instant::now();
+    while UdpSocket::bind(local).is_err() {
+        assert!(begin.elapsed() < LONG, "the reader lets the socket go as its last");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ use super::News;
 use super::looks::{Flow, Looks};
 use super::sorter::Seat;
 use crate::clock::Clock;
+use crate::errno;
 use crate::report::Engine;
 use crate::sys::{Channel, Interest, Wake};
 
@@ -153,8 +154,9 @@ impl Context {
     }
 
     fn look(&mut self, now: Instant, flow: &mut impl Flow) {
-        let looks = self.looks.get_or_insert_with(|| Looks::new(self.protocol, self.role));
-        flow.look(now, looks.look(self.channel.socket(), self.seat.as_deref()));
+        let make = || Looks::new(self.protocol, self.role, self.seat.clone());
+        let looks = self.looks.get_or_insert_with(make);
+        flow.look(now, looks.look(self.channel.socket()));
         let detail = flow.detail();
         let mut shared = self.shared.detail.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *shared {
@@ -200,7 +202,7 @@ impl Context {
 
     /// Tells the session that the file cannot be read or written.
     pub(super) fn report_file(&self, error: io::Error) {
-        let code = error.raw_os_error().unwrap_or(0);
+        let code = errno::number(&error);
         self.tell(StreamEvent::FileFailed { code }, Some(error));
     }
 
@@ -274,7 +276,7 @@ impl Context {
 }
 
 /// What the system says is asked for as often as this.
-const LOOK_INTERVAL: Duration = Duration::from_millis(40);
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(40);
 /// Orders may wait this long.
 const SHORT_WAIT: Duration = Duration::from_millis(5);
 /// Readers of tallies see them at most this old while a thread is busy.

@@ -13,12 +13,12 @@ use socket2::{Domain, Socket, TcpKeepalive};
 use super::{Arrived, KeepAlive, Route};
 
 pub(crate) use super::fallback::{
-    BUFFER_LIMITS, Hidden, SEND_FLAGS, SORTS_UDP_PORT, bind_sctp_also, congestion, exit_code,
-    force_receive_buffer, fork, ignore_file_size_signal, is_multipath, is_running, leave_terminal,
+    BUFFER_LIMITS, SEND_FLAGS, SORTS_UDP_PORT, bind_sctp_also, congestion, exit_code,
+    force_receive_buffer, fork, ignore_file_size_signal, is_multipath, leave_terminal,
     prepare_thread, raise_descriptor_limit, return_large_blocks, reuse_ended, set_sctp_max_segment,
     set_sctp_no_delay, set_sctp_streams, share_port, usable_buffer,
 };
-pub(crate) use native::{Mark, Wake, cpu_times, pin_thread};
+pub(crate) use native::{Hidden, Mark, Wake, cpu_times, is_running, pin_thread};
 
 pub(crate) fn system_names() -> [String; 5] {
     let [host, release] = [native::host_name(), native::release()].map(Option::unwrap_or_default);

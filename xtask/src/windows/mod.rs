@@ -115,7 +115,7 @@ fn tell(path: &Path) -> Result<(), String> {
 const SHARED: [&str; 4] = ["arguments", "exit_codes", "hostile", "interrupts"];
 
 /// The suites of the Windows build.
-const OWN: [&str; 1] = ["windows"];
+const OWN: [&str; 2] = ["windows", "windows_service"];
 
 /// Another processor, and the target of who builds on Windows itself.
 pub(crate) const CHECKED: &str = "aarch64-pc-windows-msvc";
