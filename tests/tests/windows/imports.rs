@@ -10,7 +10,9 @@ use object::read::pe::PeFile64;
 use object::{Architecture, LittleEndian, Object};
 
 /// Whatever is new here is in everybody's Windows.
-const SYSTEM: [&str; 6] = [
+const SYSTEM: [&str; 7] = [
+    // Services and the event log.
+    "advapi32.dll",
     // Synchronisation of threads, by the name that Windows gives to a part of its kernel library.
     "api-ms-win-core-synch-l1-2-0.dll",
     // Random numbers of Rust's library.
