@@ -35,12 +35,13 @@ const WRONG: [&str; 22] = [
 ];
 
 /// What the system says stands at the end.
-const OF_THE_SYSTEM: [&str; 5] = [
+const OF_THE_SYSTEM: [&str; 6] = [
     "-c 127.0.0.1 -p PORT -t 1",
     "-c ::1 -p PORT -t 1 -u",
     "-c 127.0.0.1 -F /no/such/file",
     "-c 127.0.0.1 --logfile /no/such/file",
     "-s -p PORT -B 192.0.2.1",
+    "-c 127.0.0.1 -p PORT -B 192.0.2.1",
 ];
 
 /// What Linux can do.

@@ -95,7 +95,6 @@ fn test(suites: &[&str], profile: Profile, variable: &str) -> Result<(), String>
     let mut tests = cargo(&["test", "--locked", "--package", "linerate-tests"]);
     tests.args(suites.iter().flat_map(|suite| ["--test", suite]));
     tests.args(["--", "--include-ignored"]);
-    tests.args(NOT_YET.iter().flat_map(|test| ["--skip", test]));
     wine.prepare(&mut tests);
     tests.env("LINERATE_WINE", wine.loader()).env(variable, exe(profile));
     succeed(&mut tests)
@@ -114,9 +113,6 @@ fn tell(path: &Path) -> Result<(), String> {
 
 /// What else is said of linerate holds for the Windows build, too. Wine knows one signal, Ctrl-C.
 const SHARED: [&str; 4] = ["arguments", "exit_codes", "hostile", "interrupts"];
-
-/// What the Windows build is known to do wrong.
-const NOT_YET: [&str; 1] = ["results_that_cannot_be_read_end_the_test_with_their_number"];
 
 /// The suites of the Windows build.
 const OWN: [&str; 2] = ["windows", "windows_service"];
