@@ -271,6 +271,15 @@ impl<S: AsSocket> Channel<S> {
         mut tell: impl FnMut(usize, Message),
     ) -> io::Result<usize> {
         let mut flight = self.messages_in.borrow_mut();
+        if !flight.has_ended() {
+            while !flight.is_full() {
+                match flight.start(Room::new(slot_bytes)) {
+                    Err((error, _)) if flight.is_empty() => return Err(error),
+                    Err(_) => break,
+                    Ok(()) => {}
+                }
+            }
+        }
         let mut received = 0;
         for slot in buffer.chunks_exact_mut(slot_bytes) {
             let Some(ended) = flight.finish_oldest() else { break };
@@ -291,17 +300,7 @@ impl<S: AsSocket> Channel<S> {
             }
             received += 1;
         }
-        if received > 0 {
-            return Ok(received);
-        }
-        while !flight.is_full() {
-            match flight.start(Room::new(slot_bytes)) {
-                Err((error, _)) if flight.is_empty() => return Err(error),
-                Err(_) => break,
-                Ok(()) => {}
-            }
-        }
-        Err(io::ErrorKind::WouldBlock.into())
+        if received > 0 { Ok(received) } else { Err(io::ErrorKind::WouldBlock.into()) }
     }
 
     /// A message of the first bytes of the buffer.
@@ -457,6 +456,24 @@ mod tests {
         let mut buffer = [0; 11];
         (&near).read_exact(&mut buffer).unwrap();
         assert_eq!(&buffer, b"still there");
+    }
+
+    #[test]
+    fn what_lay_in_the_socket_comes_with_the_first_call() {
+        let (near, far) = tcp();
+        (&near).write_all(b"12345").unwrap();
+        while far.peek(&mut [0; 8]).unwrap() < 5 {}
+        let channel = Channel::new(far).unwrap();
+        assert_eq!(channel.unread_bytes(), Some(5));
+        assert_eq!(channel.receive(&mut vec![0; 8], 8).unwrap(), 5);
+        let (near, far) = udp();
+        near.send(b"123").unwrap();
+        while far.peek(&mut [0; 8]).unwrap() < 3 {}
+        let channel = Channel::new(far).unwrap();
+        assert_eq!(
+            channel.recv_messages(&mut [0; 8], 8, |_, message| assert_eq!(message.len, 3)).unwrap(),
+            1
+        );
     }
 
     #[test]

@@ -118,6 +118,8 @@ pub(crate) mod tests {
         /// What each operation became, in the order in which they began.
         ends: Vec<Option<Result<usize, io::ErrorKind>>>,
         refusal: Option<io::ErrorKind>,
+        /// What the next operation becomes at once.
+        at_once: Option<usize>,
         cancelled: Vec<usize>,
         dropped: Vec<usize>,
     }
@@ -132,6 +134,11 @@ pub(crate) mod tests {
         /// Ends the operation that began as the `index`th.
         pub(crate) fn end(&self, index: usize, result: Result<usize, io::ErrorKind>) {
             self.0.borrow_mut().ends[index] = Some(result);
+        }
+
+        /// Ends the next operation when it begins.
+        pub(crate) fn end_at_once(&self, bytes: usize) {
+            self.0.borrow_mut().at_once = Some(bytes);
         }
 
         /// Refuses to begin the next operation.
@@ -162,7 +169,8 @@ pub(crate) mod tests {
                 return Err((kind.into(), work));
             }
             self.under_way = Some((story.ends.len(), work));
-            story.ends.push(None);
+            let end = story.at_once.take().map(Ok);
+            story.ends.push(end);
             Ok(())
         }
 

@@ -14,15 +14,15 @@ pub(crate) struct Incoming<S: Slot<Work = Vec<u8>>> {
     /// What came and was not asked for yet: buffers, and where in each it is.
     arrived: VecDeque<(Vec<u8>, Range<usize>)>,
     /// How it ended, after all that.
-    over: Option<End>,
+    over: Option<Over>,
     /// Buffers of which nobody has need.
     spare: Vec<Vec<u8>>,
 }
 
+/// The other end has closed the connection, or it broke by an error that is told once.
 #[derive(Debug)]
-enum End {
-    Closed,
-    Failed(io::Error),
+struct Over {
+    error: Option<io::Error>,
 }
 
 impl<S: Slot<Work = Vec<u8>>> Incoming<S> {
@@ -40,9 +40,12 @@ impl<S: Slot<Work = Vec<u8>>> Incoming<S> {
     /// before, or why the system takes no buffer.
     pub(crate) fn receive(&mut self, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
         self.settle();
-        let Some((bytes, left)) = self.arrived.front_mut() else {
-            return self.nothing(buffer.len());
-        };
+        if self.arrived.is_empty() && self.over.is_none() {
+            self.begin(buffer.len())?;
+            // What lay in the socket is there at once.
+            self.settle();
+        }
+        let Some((bytes, left)) = self.arrived.front_mut() else { return self.end() };
         let len = left.len().min(most).min(buffer.len());
         if left.start == 0 && len == left.len() && bytes.len() == buffer.len() {
             std::mem::swap(buffer, bytes);
@@ -71,15 +74,11 @@ impl<S: Slot<Work = Vec<u8>>> Incoming<S> {
         self.arrived.iter().map(|(_, left)| left.len() as u64).sum()
     }
 
-    fn nothing(&mut self, buffer_bytes: usize) -> io::Result<usize> {
-        match self.over.replace(End::Closed) {
-            Some(End::Closed) => Ok(0),
-            Some(End::Failed(error)) => Err(error),
-            None => {
-                self.over = None;
-                self.begin(buffer_bytes)?;
-                Err(io::ErrorKind::WouldBlock.into())
-            }
+    /// Nothing is there: not yet, or for good.
+    fn end(&mut self) -> io::Result<usize> {
+        match &mut self.over {
+            None => Err(io::ErrorKind::WouldBlock.into()),
+            Some(Over { error }) => error.take().map_or(Ok(0), Err),
         }
     }
 
@@ -103,12 +102,12 @@ impl<S: Slot<Work = Vec<u8>>> Incoming<S> {
             && let Some(ended) = self.flight.finish_oldest()
         {
             match ended.result {
-                Ok(0) => self.over = Some(End::Closed),
+                Ok(0) => self.over = Some(Over { error: None }),
                 Ok(len) => {
                     let len = len.min(ended.work.len());
                     self.arrived.push_back((ended.work, 0..len));
                 }
-                Err(error) => self.over = Some(End::Failed(error)),
+                Err(error) => self.over = Some(Over { error: Some(error) }),
             }
         }
     }
@@ -146,6 +145,15 @@ mod tests {
         }
         assert!(blocks(&mut incoming, &mut buffer));
         assert_eq!(script.begun(), 6, "each was given again");
+    }
+
+    #[test]
+    fn what_lay_in_the_socket_comes_with_the_first_call() {
+        let script = Script::default();
+        let (mut incoming, mut buffer) = (incoming(&script, 2), vec![0; 8]);
+        script.end_at_once(5);
+        assert_eq!(incoming.receive(&mut buffer, 8).unwrap(), 5);
+        assert!(blocks(&mut incoming, &mut buffer));
     }
 
     #[test]
