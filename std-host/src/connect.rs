@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::task::JoinSet;
 
@@ -65,7 +65,10 @@ pub(crate) async fn connect<T>(
 async fn own_addresses(name: &str, family: Option<Family>) -> Result<Vec<SocketAddr>, Error> {
     let failed = |error| Error::system(format!("-B {name}"), &error);
     let found = of_family(name, resolve(name, 0).await.map_err(failed)?, family)?;
-    let bind = |address: &SocketAddr| std::net::UdpSocket::bind(address).map(drop);
+    // As the connection will be: a datagram socket may get an address that no connection can have.
+    let bind = |&address: &SocketAddr| {
+        Socket::new(Domain::for_address(address), Type::STREAM, None)?.bind(&address.into())
+    };
     // What a link-local address lacks is said when it is used.
     found.iter().filter(|address| !lacks_zone(address)).try_for_each(bind).map_err(failed)?;
     Ok(found)

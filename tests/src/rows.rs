@@ -29,24 +29,6 @@ pub fn run_all<R: Sync>(rows: &[R], one: impl Fn(&R) -> Result<(), String> + Syn
     assert!(failures.is_empty(), "{failed} of {all} rows failed:\n\n{}", failures.join("\n\n"));
 }
 
-/// Tries again, aloud, what failed: for programs under Wine, where every call waits for a server that a
-/// busy machine lets wait. What is wrong with a program fails each time.
-///
-/// # Errors
-///
-/// When the last try fails, too.
-pub fn patiently<T>(one: impl Fn() -> Result<T, String>) -> Result<T, String> {
-    for _ in 1..TRIES {
-        match one() {
-            Err(why) => eprintln!("once more: {why}"),
-            done => return done,
-        }
-    }
-    one()
-}
-
-const TRIES: usize = 3;
-
 /// Does something while holding one of the few places.
 fn in_turn<T>(work: impl FnOnce() -> T) -> T {
     let _place = Place::take();

@@ -2,7 +2,7 @@
 
 use linerate_tests::case::Case;
 use linerate_tests::pair;
-use linerate_tests::rows::{patiently, run_all};
+use linerate_tests::rows::run_all;
 use linerate_tests::tool::Tool;
 
 /// Limited where the end is a matter of time: without a limit a slow reader's socket holds more at
@@ -76,5 +76,5 @@ fn windows_to_itself() {
 }
 
 fn run(lines: &[&'static str], client: Tool, server: Tool) {
-    run_all(lines, |line| patiently(|| pair::run(&Case::new(line), client, server)));
+    run_all(lines, |line| pair::run(&Case::new(line), client, server));
 }

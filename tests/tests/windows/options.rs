@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use linerate_tests::case::Case;
 use linerate_tests::folder::Folder;
-use linerate_tests::rows::{patiently, run_all};
+use linerate_tests::rows::run_all;
 use linerate_tests::server::Server;
 use linerate_tests::tool::Tool;
 use linerate_tests::{client, pair};
@@ -37,9 +37,7 @@ const LINES: [&str; 9] = [
 #[ignore = "needs Wine; `cargo xtask windows` runs it"]
 fn options_are_kept_by_both_ends() {
     let rows: Vec<_> = PAIRS.iter().flat_map(|pair| LINES.map(|line| (pair, line))).collect();
-    run_all(&rows, |((client, server), line)| {
-        patiently(|| pair::run(&Case::new(line), *client, *server))
-    });
+    run_all(&rows, |((client, server), line)| pair::run(&Case::new(line), *client, *server));
 }
 
 /// Linux gives its own end what its administrator allows; iperf3 gives up when that is less.
@@ -50,7 +48,7 @@ fn buffers_have_the_size_that_was_asked_for() {
     let ends = [(LinerateWindows, Linerate, 0), (Linerate, LinerateWindows, 1)];
     let rows: Vec<_> = ends.iter().flat_map(|ends| lines.map(|line| (ends, line))).collect();
     run_all(&rows, |((client, server, windows), line)| {
-        let both = patiently(|| pair::documents(&Case::new(line), *client, *server))?;
+        let both = pair::documents(&Case::new(line), *client, *server)?;
         let start = &both[*windows]["start"];
         let granted = ["sndbuf_actual", "rcvbuf_actual"].map(|key| start[key].as_u64());
         if granted.iter().all(|bytes| *bytes >= Some(16 << 20)) {

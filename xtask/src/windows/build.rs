@@ -27,6 +27,20 @@ pub(super) fn step(steps: &mut Steps, profile: Profile) -> Result<(), String> {
     steps.command(&name, &mut build(toolchain, profile, TARGET, Path::new(LINKER)))
 }
 
+/// The unit tests of the package `linerate-windows`, run by `loader`: what they hold to is Windows's own.
+pub(super) fn unit_tests(loader: &str) -> Result<Command, String> {
+    let toolchain = toolchain_for(TARGET)?;
+    let mut command = cargo(&["test", "--locked", "--package", "linerate-windows", "--lib"]);
+    command.args(["--target", TARGET, "--target-dir"]).arg(folder());
+    toolchain.prepare(&mut command, "std,panic_abort,test");
+    if matches!(toolchain, Toolchain::BuildStd) {
+        command.arg("-Zpanic-abort-tests");
+    }
+    prepare(&mut command, TARGET, Path::new(LINKER));
+    command.env(variable(TARGET, "RUNNER"), loader).env("CARGO_PROFILE_DEV_PANIC", "abort");
+    Ok(command)
+}
+
 /// The program as it is released, built if it has to be.
 pub(crate) fn release() -> Result<PathBuf, String> {
     let toolchain = toolchain_for(TARGET)?;
@@ -70,15 +84,23 @@ fn build(toolchain: Toolchain, profile: Profile, target: &str, linker: &Path) ->
     let mut command = cargo(&["build", "--locked", "--package", "linerate", "--bin", "linerate"]);
     command.args(["--target", target, "--target-dir"]).arg(folder());
     toolchain.prepare(&mut command, "std,panic_abort");
-    let name = target.to_uppercase().replace('-', "_");
-    command.env(format!("CARGO_TARGET_{name}_LINKER"), linker);
-    // Code that clippy on this machine never sees; cargo keeps it from packages of others.
-    command.env("RUSTFLAGS", "--deny=warnings");
+    prepare(&mut command, target, linker);
     match profile {
         Profile::Debug => command.env("CARGO_PROFILE_DEV_PANIC", "abort"),
         Profile::Release => command.arg("--release").env("CARGO_PROFILE_RELEASE_PANIC", "abort"),
     };
     command
+}
+
+fn prepare(command: &mut Command, target: &str, linker: &Path) {
+    command.env(variable(target, "LINKER"), linker);
+    // Code that clippy on this machine never sees; cargo keeps it from packages of others.
+    command.env("RUSTFLAGS", "--deny=warnings");
+}
+
+/// Cargo's variable about a target.
+fn variable(target: &str, what: &str) -> String {
+    format!("CARGO_TARGET_{}_{what}", target.to_uppercase().replace('-', "_"))
 }
 
 /// A script that links by Zig, which brings mingw's libraries for every processor under names of its own.

@@ -1,4 +1,4 @@
-//! The manifests of winget and scoop, filled from the templates in `packaging`.
+//! The manifests of winget and scoop, filled from the templates in `xtask/packaging`.
 
 /// What is only known once there is an archive.
 pub(super) struct Release {
@@ -44,7 +44,7 @@ pub(super) fn archive_name() -> String {
 
 macro_rules! templates {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../packaging/", $name)))),*]
+        &[$(($name, include_str!(concat!("../../packaging/", $name)))),*]
     };
 }
 

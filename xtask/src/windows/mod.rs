@@ -60,11 +60,12 @@ pub(crate) fn sizes() -> Result<(), String> {
 }
 
 /// How many steps [`steps`] takes.
-pub(crate) const STEPS: usize = 4;
+pub(crate) const STEPS: usize = 5;
 
 /// The build, the tests under Wine, and the check of what is not built.
 pub(crate) fn steps(steps: &mut Steps, profile: Profile) -> Result<(), String> {
     build::step(steps, profile)?;
+    steps.step("unit tests for Windows, under Wine", unit_test)?;
     steps.step("Windows build against the others, under Wine", || {
         test(&OWN, profile, "LINERATE_WINDOWS_EXE")
     })?;
@@ -87,6 +88,13 @@ fn arm64() -> Result<(), String> {
     list.print_table();
     println!();
     tell(&program)
+}
+
+fn unit_test() -> Result<(), String> {
+    let wine = Wine::start_own()?;
+    let mut tests = build::unit_tests(wine.loader())?;
+    wine.prepare(&mut tests);
+    succeed(&mut tests)
 }
 
 /// Runs suites under Wine, with the program as what a variable names.
