@@ -41,7 +41,7 @@ impl Server {
     fn start_by(tool: Tool, command: impl Fn() -> Command, options: &[&str]) -> Self {
         let mut last = String::new();
         for _ in 0..PORTS_TRIED {
-            match Self::try_start(command(), options, free_port()) {
+            match Self::try_start(tool, command(), options, free_port()) {
                 Ok(server) => return server,
                 Err(message) => last = message,
             }
@@ -97,7 +97,12 @@ impl Server {
         self.process.wait(TIME_TO_END)
     }
 
-    fn try_start(mut command: Command, options: &[&str], port: u16) -> Result<Self, String> {
+    fn try_start(
+        tool: Tool,
+        mut command: Command,
+        options: &[&str],
+        port: u16,
+    ) -> Result<Self, String> {
         command.args(["-s", "-p", &port.to_string()]).args(options);
         let mut process = Process::start(&mut command);
         let deadline = Instant::now() + TIME_TO_START;
@@ -105,8 +110,9 @@ impl Server {
             if !process.is_running() {
                 return Err(process.wait(TIME_TO_END)?.to_string());
             }
-            if is_listening(process.id(), port) {
-                // Somebody else may have the UDP half of the port, which ends the server next.
+            // Somebody else may have the UDP half of the port, which ends the server next.
+            let is_whole = tool == Tool::Iperf3 || hears_datagrams(process.id(), port);
+            if is_listening(process.id(), port) && is_whole {
                 std::thread::sleep(SECOND_LOOK);
                 if process.is_running() {
                     return Ok(Self { process, port });
@@ -144,13 +150,24 @@ pub fn free_port() -> u16 {
 /// a server would take that for its client.
 #[cfg(target_os = "linux")]
 pub fn is_listening(process: u32, port: u16) -> bool {
+    is_in_table(process, ["tcp", "tcp6"], port, "0A")
+}
+
+/// Whether anybody has a UDP port in the network of a process, connected to nobody.
+#[cfg(target_os = "linux")]
+fn hears_datagrams(process: u32, port: u16) -> bool {
+    is_in_table(process, ["udp", "udp6"], port, "07")
+}
+
+#[cfg(target_os = "linux")]
+fn is_in_table(process: u32, tables: [&str; 2], port: u16, state: &str) -> bool {
     let suffix = format!(":{port:04X}");
-    ["tcp", "tcp6"].iter().any(|table| {
+    tables.iter().any(|table| {
         std::fs::read_to_string(format!("/proc/{process}/net/{table}")).is_ok_and(|table| {
             table.lines().any(|line| {
                 let mut columns = line.split_whitespace().skip(1);
-                let (local, _, state) = (columns.next(), columns.next(), columns.next());
-                local.is_some_and(|local| local.ends_with(&suffix)) && state == Some("0A")
+                let (local, _, found) = (columns.next(), columns.next(), columns.next());
+                local.is_some_and(|local| local.ends_with(&suffix)) && found == Some(state)
             })
         })
     })
@@ -162,6 +179,11 @@ pub fn is_listening(process: u32, port: u16) -> bool {
 pub fn is_listening(_process: u32, port: u16) -> bool {
     std::thread::sleep(Duration::from_millis(200));
     TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).is_err()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn hears_datagrams(_process: u32, _port: u16) -> bool {
+    true
 }
 
 const FIRST_PORT: u16 = 12_000;
