@@ -45,6 +45,10 @@ pub(crate) fn write_control(
     bytes: &mut [u8],
 ) -> usize {
     let mut len = 0;
+    let from = from.map(|from| match from.ip().to_canonical() {
+        ip if ip.is_ipv4() => SocketAddr::new(ip, from.port()),
+        _ => from,
+    });
     // The interface is the one of the route, but for addresses that mean nothing without it.
     match from {
         Some(SocketAddr::V4(v4)) => {
@@ -200,10 +204,9 @@ mod tests {
                 (socket_address(&name[..len]), len),
                 (Some(address), if address.is_ipv4() { 16 } else { 28 })
             );
-            let without_port = SocketAddr::new(address.ip(), 0);
             let len = write_control(Some(address), Some(1400), &mut control);
             let found = destination(&control[..len]).unwrap();
-            assert_eq!(found.ip(), without_port.ip());
+            assert_eq!(found.ip(), address.ip().to_canonical());
             let cut = ControlMessages(&control[..len]).nth(1).unwrap();
             assert_eq!((cut.level, cut.kind), (IPPROTO_UDP, UDP_SEND_MSG_SIZE));
             assert_eq!(cut.data, 1400u32.to_ne_bytes());

@@ -296,11 +296,25 @@ unsafe impl Call for Room {
     }
 }
 
-/// Whether sending this part of a file is an error of the file and not of the socket.
+/// Why an operation failed that had begun.
+#[derive(Debug)]
+pub(crate) struct Late(pub(crate) io::Error);
+
+impl std::fmt::Display for Late {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Late {}
+
+/// Whether sending a part of a file failed for the file and not for the socket.
 pub fn is_of_the_file(error: &io::Error) -> bool {
     // Winsock's own numbers begin at 10000; those of the socket below them are few.
     const ABORTED: [i32; 2] = [995, 64]; // ERROR_OPERATION_ABORTED, ERROR_NETNAME_DELETED
-    error.raw_os_error().is_some_and(|code| code < 10_000 && !ABORTED.contains(&code))
+    let late = error.get_ref().and_then(|error| error.downcast_ref::<Late>());
+    let code = late.map_or(error, |late| &late.0).raw_os_error();
+    code.is_some_and(|code| code < 10_000 && !ABORTED.contains(&code))
 }
 
 const NO_BYTES: WSABUF = WSABUF { len: 0, buf: null_mut() };

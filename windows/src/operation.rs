@@ -7,9 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
-use windows_sys::Win32::Foundation::{FALSE, HANDLE, STATUS_PENDING, WAIT_OBJECT_0};
+use windows_sys::Win32::Foundation::{
+    ERROR_MR_MID_NOT_FOUND, FALSE, HANDLE, NTSTATUS, RtlNtStatusToDosError, STATUS_PENDING,
+    WAIT_OBJECT_0,
+};
 use windows_sys::Win32::Networking::WinSock::{
-    SOCKET, SOCKET_ERROR, WSA_IO_INCOMPLETE, WSA_IO_PENDING, WSAEMSGSIZE, WSAGetOverlappedResult,
+    SOCKET, SOCKET_ERROR, WSA_IO_INCOMPLETE, WSA_IO_PENDING, WSAEINVAL, WSAEMSGSIZE,
+    WSAGetOverlappedResult,
 };
 use windows_sys::Win32::System::IO::{CancelIoEx, OVERLAPPED};
 use windows_sys::Win32::System::Threading::WaitForSingleObject;
@@ -40,6 +44,10 @@ pub(crate) struct Operation<C> {
     socket: SOCKET,
     /// Set when an operation of this direction ends.
     ended: Arc<Event>,
+    /// A call is in the place.
+    is_under_way: bool,
+    /// The call itself said that it cut a datagram: no more is to be heard of it.
+    is_cut: bool,
     place: NonNull<Place<C>>,
 }
 
@@ -47,8 +55,6 @@ pub(crate) struct Operation<C> {
 struct Place<C> {
     record: OVERLAPPED,
     call: Option<C>,
-    /// The call itself said that it cut a datagram: no more is to be heard of it.
-    is_cut: bool,
 }
 
 // SAFETY: the place belongs to this value alone, and the operation is of the socket, not of a thread. (An
@@ -58,34 +64,24 @@ unsafe impl<C: Send> Send for Operation<C> {}
 impl<C> Operation<C> {
     /// The socket has to stay open for as long as this lives.
     pub(crate) fn new(socket: SOCKET, ended: Arc<Event>) -> Self {
-        let place = Box::new(Place { record: OVERLAPPED::default(), call: None, is_cut: false });
-        Self { socket, ended, place: NonNull::from(Box::leak(place)) }
+        let place = Box::new(Place { record: OVERLAPPED::default(), call: None });
+        let place = NonNull::from(Box::leak(place));
+        Self { socket, ended, is_under_way: false, is_cut: false, place }
     }
 
     /// Whether the system is done with the operation.
     fn is_over(&self) -> bool {
-        let place = self.place.as_ptr();
         // SAFETY: the place lives as long as this value; the system may write the status meanwhile, which a
         // volatile read of an aligned word allows for.
-        let (status, is_cut) = unsafe {
-            (addr_of!((*place).record.Internal).read_volatile(), addr_of!((*place).is_cut).read())
-        };
+        let status = unsafe { addr_of!((*self.place.as_ptr()).record.Internal).read_volatile() };
         // What the system wrote before the status is seen after it.
         fence(Ordering::Acquire);
-        is_cut || status as i32 != STATUS_PENDING
-    }
-
-    /// Whether the last call has not been finished.
-    fn is_under_way(&self) -> bool {
-        // SAFETY: the place lives as long as this value; whether there is a call is nobody's to write but
-        // this value's.
-        unsafe { (*addr_of!((*self.place.as_ptr()).call)).is_some() }
+        self.is_cut || status as i32 != STATUS_PENDING
     }
 
     /// Bytes of an operation that is over, or why it failed; `None` if it is not over after all.
     fn result(&self) -> Option<io::Result<usize>> {
-        // SAFETY: as in `is_over`.
-        if unsafe { addr_of!((*self.place.as_ptr()).is_cut).read() } {
+        if self.is_cut {
             return Some(Err(io::Error::from_raw_os_error(WSAEMSGSIZE)));
         }
         let (mut bytes, mut flags) = (0, 0);
@@ -99,7 +95,22 @@ impl<C> Operation<C> {
             return Some(Ok(bytes as usize));
         }
         let error = io::Error::last_os_error();
-        (error.raw_os_error() != Some(WSA_IO_INCOMPLETE)).then_some(Err(error))
+        match error.raw_os_error() {
+            Some(WSA_IO_INCOMPLETE) => None,
+            // Winsock says so of everything it has no number for, as what becomes of files.
+            Some(WSAEINVAL) => Some(Err(self.cause().unwrap_or(error))),
+            _ => Some(Err(error)),
+        }
+    }
+
+    /// Why an operation that is over failed, by the system's own status.
+    fn cause(&self) -> Option<io::Error> {
+        // SAFETY: the place lives as long as this value, and the system is done with it.
+        let status = unsafe { addr_of!((*self.place.as_ptr()).record.Internal).read() };
+        // SAFETY: takes a number.
+        let code = unsafe { RtlNtStatusToDosError(status as NTSTATUS) };
+        let is_known = code != 0 && code != ERROR_MR_MID_NOT_FOUND;
+        is_known.then(|| io::Error::from_raw_os_error(code as i32))
     }
 }
 
@@ -107,18 +118,18 @@ impl<C: Call> Slot for Operation<C> {
     type Work = C;
 
     fn start(&mut self, work: C) -> Result<(), (io::Error, C)> {
-        debug_assert!(!self.is_under_way(), "one at a time");
+        debug_assert!(!self.is_under_way, "one at a time");
         // SAFETY: no operation is under way, so the place is this value's alone.
         let place = unsafe { self.place.as_mut() };
         place.record = OVERLAPPED::default();
         place.record.Internal = STATUS_PENDING as usize;
         place.record.hEvent = self.ended.raw();
-        place.is_cut = false;
         let call = place.call.insert(work);
         // SAFETY: the place stays where it is until the operation is over: `finish` takes the call out of
         // it only then, and dropping waits for it.
         let result =
             unsafe { call.begin(self.socket, addr_of_mut!((*self.place.as_ptr()).record)) };
+        (self.is_under_way, self.is_cut) = (true, false);
         if result != SOCKET_ERROR {
             return Ok(());
         }
@@ -129,14 +140,15 @@ impl<C: Call> Slot for Operation<C> {
         // SAFETY: nothing is under way, so the place is this value's alone again.
         let place = unsafe { self.place.as_mut() };
         if is_cut(&error) && place.call.as_ref().is_some_and(|call| call.room().is_some()) {
-            place.is_cut = true;
+            self.is_cut = true;
             return Ok(());
         }
+        self.is_under_way = false;
         Err((error, place.call.take().expect("it was put there above")))
     }
 
     fn has_ended(&self) -> bool {
-        self.is_under_way() && self.is_over()
+        self.is_under_way && self.is_over()
     }
 
     fn finish(&mut self) -> Option<Ended<C>> {
@@ -147,6 +159,7 @@ impl<C: Call> Slot for Operation<C> {
         // SAFETY: the operation is over, so the place is this value's alone.
         let place = unsafe { self.place.as_mut() };
         let work = place.call.take()?;
+        self.is_under_way = false;
         let result = match (result, work.room()) {
             (Err(error), Some(room)) if is_cut(&error) => Ok(room),
             (result, _) => result,
@@ -167,7 +180,7 @@ fn is_cut(error: &io::Error) -> bool {
 
 impl<C> Drop for Operation<C> {
     fn drop(&mut self) {
-        if self.is_under_way() && !self.is_over() {
+        if self.is_under_way && !self.is_over() {
             // SAFETY: as in `cancel`.
             unsafe { CancelIoEx(self.socket as HANDLE, addr_of!((*self.place.as_ptr()).record)) };
             if !self.ends_soon() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windows_sys::Win32::Networking::WinSock::{
     FIONBIO, FIONREAD, IP_DONTFRAGMENT, IP_MTU, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP,
-    IPV6_MTU, SOCKET, SOCKET_ERROR, TCP_MAXRT, TCP_MAXRTMS, TCP_MAXSEG,
+    IPV6_MTU, SO_ERROR, SOCKET, SOCKET_ERROR, SOL_SOCKET, TCP_MAXRT, TCP_MAXRTMS, TCP_MAXSEG,
     UDP_RECV_MAX_COALESCED_SIZE, UDP_SEND_MSG_SIZE, WSAENOPROTOOPT, WSAEOPNOTSUPP, WSAIoctl,
     getsockopt, ioctlsocket, setsockopt,
 };
@@ -42,6 +42,12 @@ pub fn set_user_timeout(socket: BorrowedSocket<'_>, timeout: Duration) -> io::Re
     let millis = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
     set_option(socket, IPPROTO_TCP, TCP_MAXRTMS, millis)
         .or_else(|_| set_option(socket, IPPROTO_TCP, TCP_MAXRT, millis.div_ceil(1000)))
+}
+
+/// What became of the socket, once.
+pub(crate) fn socket_error(socket: BorrowedSocket<'_>) -> io::Result<Option<io::Error>> {
+    let code = option(socket, SOL_SOCKET, SO_ERROR)?;
+    Ok((code != 0).then(|| io::Error::from_raw_os_error(code as i32)))
 }
 
 /// Bytes of a TCP stream that have arrived and were not read.

@@ -20,12 +20,21 @@ pub(crate) struct Outgoing<S: Slot> {
     sent: u64,
     failed: Option<io::Error>,
     spare: Vec<S::Work>,
+    /// One operation at a time.
+    is_singly: bool,
 }
 
 impl<S: Slot<Work: Load>> Outgoing<S> {
     /// As many operations at a time as there are slots.
     pub(crate) fn new(slots: impl IntoIterator<Item = S>) -> Self {
-        Self { flight: Flight::new(slots), pending: 0, sent: 0, failed: None, spare: Vec::new() }
+        Self {
+            flight: Flight::new(slots),
+            pending: 0,
+            sent: 0,
+            failed: None,
+            spare: Vec::new(),
+            is_singly: false,
+        }
     }
 
     /// Sends, and returns the bytes of it. `load` makes what to send, if there is room for it, of what was
@@ -38,11 +47,10 @@ impl<S: Slot<Work: Load>> Outgoing<S> {
         &mut self,
         load: impl FnOnce(Option<S::Work>) -> S::Work,
     ) -> io::Result<usize> {
-        self.settle();
-        if let Some(error) = self.failed.take() {
+        if let Some(error) = self.take_error() {
             return Err(error);
         }
-        if self.flight.is_full() {
+        if !self.has_room() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let load = load(self.spare.pop());
@@ -70,10 +78,26 @@ impl<S: Slot<Work: Load>> Outgoing<S> {
         self.sent
     }
 
+    /// From now on, no operation begins before the last has ended.
+    pub(crate) const fn send_singly(&mut self) {
+        self.is_singly = true;
+    }
+
     /// Another operation can begin.
     pub(crate) fn has_room(&mut self) -> bool {
         self.settle();
-        !self.flight.is_full()
+        if self.is_singly { self.flight.is_empty() } else { !self.flight.is_full() }
+    }
+
+    /// Why an earlier operation failed, once.
+    pub(crate) fn take_error(&mut self) -> Option<io::Error> {
+        self.settle();
+        self.failed.take()
+    }
+
+    /// The last that was given back: by an operation that ended, or that did not begin.
+    pub(crate) fn take_spare(&mut self) -> Option<S::Work> {
+        self.spare.pop()
     }
 
     /// There is an error to tell.
@@ -166,6 +190,38 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
         assert_eq!(out.pending(), 0);
         assert_eq!(out.send(|_| Bytes(4)).unwrap(), 4);
+    }
+
+    #[test]
+    fn what_failed_last_can_be_asked_for() {
+        let script = Script::default();
+        let mut out = out(&script, 2);
+        out.send(|_| Bytes(1)).unwrap();
+        assert!(out.take_error().is_none());
+        script.end(0, Err(io::ErrorKind::ConnectionReset));
+        assert_eq!(out.take_error().unwrap().kind(), io::ErrorKind::ConnectionReset);
+        assert_eq!((out.pending(), out.take_error().is_none()), (0, true));
+    }
+
+    #[test]
+    fn what_goes_singly_waits_for_the_one_before() {
+        let script = Script::default();
+        let mut out = out(&script, 4);
+        out.send_singly();
+        out.send(|_| Bytes(1)).unwrap();
+        assert!(!out.has_room());
+        assert_eq!(out.send(|_| Bytes(2)).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        script.end(0, Ok(1));
+        assert_eq!(out.send(|_| Bytes(2)).unwrap(), 2);
+    }
+
+    #[test]
+    fn what_did_not_begin_is_given_back() {
+        let script = Script::default();
+        let mut out = out(&script, 1);
+        script.refuse(io::ErrorKind::InvalidInput);
+        out.send(|_| Bytes(7)).unwrap_err();
+        assert_eq!(out.take_spare(), Some(Bytes(7)));
     }
 
     #[test]

@@ -141,6 +141,8 @@ pub(super) struct Incoming {
     buffer: Vec<u8>,
     slot_bytes: usize,
     found: Vec<Joined>,
+    /// Bytes of each where they are joined; 0 if nobody knows.
+    usual_bytes: usize,
     only_headers: bool,
     /// The kernel tells when messages came.
     has_times: bool,
@@ -177,13 +179,13 @@ impl Incoming {
         }
     }
 
-    /// As the kernel joins them.
+    /// As the kernel joins them, of so many bytes each; 0 if nobody knows yet.
     ///
     /// # Errors
     /// When it cannot.
-    pub(super) fn joined(socket: &Socket) -> io::Result<Self> {
+    pub(super) fn joined(socket: &Socket, datagram_bytes: usize) -> io::Result<Self> {
         sys::request_joined(socket)?;
-        Ok(Self::with_slots(LONGEST_BYTES))
+        Ok(Self { usual_bytes: datagram_bytes, ..Self::with_slots(LONGEST_BYTES) })
     }
 
     fn with_slots(slot_bytes: usize) -> Self {
@@ -192,6 +194,7 @@ impl Incoming {
             buffer: vec![0; slots * slot_bytes],
             slot_bytes,
             found: vec![Joined::default(); slots],
+            usual_bytes: 0,
             only_headers: false,
             has_times: false,
             longest: 0,
@@ -245,7 +248,7 @@ impl Incoming {
         let mut received = 0;
         for (slot, message) in self.buffer.chunks_exact(self.slot_bytes).zip(&self.found[..count]) {
             let bytes = &slot[..message.len.min(slot.len())];
-            let datagram_bytes = message.segment.max(1);
+            let datagram_bytes = bytes_of_each(message.segment, message.len, self.usual_bytes);
             let (arrived, is_new_time) = (call.moved(message.arrived), call.is_new_time);
             let Joined { len, from, to, .. } = *message;
             take(&Message { arrived, is_new_time, bytes, len, datagram_bytes, from, to });
@@ -257,6 +260,14 @@ impl Incoming {
         self.most_received = self.most_received.max(received);
         Ok(count == self.found.len())
     }
+}
+
+/// Bytes of each datagram but the last of a message of `len` bytes of which the system says that they have
+/// `segment`, where the stream's have `usual`, or 0 if nobody knows. Windows may join datagrams and not say
+/// so: then they seem to be one of that length.
+pub(super) fn bytes_of_each(segment: usize, len: usize, usual: usize) -> usize {
+    let is_one = segment == len;
+    if is_one && usual > 0 && len > usual { usual } else { segment.max(1) }
 }
 
 /// Datagrams that came together.
@@ -316,6 +327,21 @@ mod tests {
     use std::net::UdpSocket;
 
     use super::*;
+
+    #[test]
+    fn datagrams_that_were_joined_in_silence_are_told_apart() {
+        for (segment, len, usual, each) in [
+            (1400, 1400, 1400, 1400),
+            (1400, 14_000, 1400, 1400),
+            (14_000, 14_000, 1400, 1400),
+            (3000, 3000, 1400, 1400),
+            (700, 700, 1400, 700),
+            (14_000, 14_000, 0, 14_000),
+            (0, 0, 1400, 1),
+        ] {
+            assert_eq!(bytes_of_each(segment, len, usual), each, "{segment} {len} {usual}");
+        }
+    }
 
     /// As many as find room, and more: what is lost was sent when the buffer was full.
     #[test]

@@ -209,7 +209,7 @@ impl Workshop {
             return Incoming::skipping(datagram_bytes);
         }
         if plan.joins_arrivals {
-            match Incoming::joined(socket) {
+            match Incoming::joined(socket, datagram_bytes) {
                 Ok(incoming) => {
                     if self.handling.skip_rx_copy {
                         self.warn("--skip-rx-copy", "with --gsro, headers lie between the data");

@@ -14,6 +14,8 @@ use crate::sys::Wake;
 #[derive(Debug)]
 pub(super) struct Mailbox {
     inside: Mutex<Inside>,
+    /// Bytes that each of its datagrams should have.
+    datagram_bytes: usize,
     wake: Arc<Wake>,
 }
 
@@ -63,8 +65,8 @@ impl Letter {
 }
 
 impl Mailbox {
-    /// One with room for so many datagrams; `wake` wakes the thread that takes them.
-    pub(super) fn new(most: usize, wake: Arc<Wake>) -> Self {
+    /// One with room for so many datagrams of so many bytes; `wake` wakes the thread that takes them.
+    pub(super) fn new(most: usize, datagram_bytes: usize, wake: Arc<Wake>) -> Self {
         let inside = Inside {
             letters: Vec::new(),
             most,
@@ -76,7 +78,12 @@ impl Mailbox {
             most_of_call: 0,
             longest: 0,
         };
-        Self { inside: Mutex::new(inside), wake }
+        Self { inside: Mutex::new(inside), datagram_bytes, wake }
+    }
+
+    /// Bytes that each of its datagrams should have.
+    pub(super) const fn datagram_bytes(&self) -> usize {
+        self.datagram_bytes
     }
 
     /// What wakes the thread that takes the letters.
@@ -164,7 +171,7 @@ mod tests {
     use crate::sys::{Channel, Interest};
 
     fn mailbox(most: usize) -> Mailbox {
-        Mailbox::new(most, Arc::new(Wake::new().unwrap()))
+        Mailbox::new(most, 1400, Arc::new(Wake::new().unwrap()))
     }
 
     fn letters(numbers: std::ops::Range<u64>) -> Vec<Letter> {

@@ -182,9 +182,10 @@ impl SocketOptions {
         warnings
     }
 
-    /// Datagrams that a stream's mailbox has room for.
-    pub(super) fn mailbox_datagrams(&self) -> usize {
-        (MAILBOXES / self.stream_count).clamp(LEAST_MAILBOX, MOST_MAILBOX)
+    /// Datagrams that a stream's mailbox has room for, and bytes of each.
+    pub(super) fn mailbox(&self) -> (usize, usize) {
+        let datagrams = (MAILBOXES / self.stream_count).clamp(LEAST_MAILBOX, MOST_MAILBOX);
+        (datagrams, self.block_bytes as usize)
     }
 
     /// The address to connect a client's socket to, for flow labels go with it.

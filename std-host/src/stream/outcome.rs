@@ -49,11 +49,13 @@ pub(super) fn is_out_of_buffers(error: &Error) -> bool {
     return error.raw_os_error() == Some(10055); // WSAENOBUFS
 }
 
-/// What Linux makes of a router's words that the standard library has no kind for.
+/// What systems make of a router's words that the standard library has no kind for.
 fn is_from_a_router(error: &Error) -> bool {
+    #[cfg(windows)]
+    return error.raw_os_error() == Some(10_052); // WSAENETRESET: its time to live has run out.
     #[cfg(target_os = "linux")]
     return matches!(error.raw_os_error(), Some(libc::EHOSTDOWN | libc::ENONET));
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(any(target_os = "linux", windows)))]
     {
         let _ = error;
         false

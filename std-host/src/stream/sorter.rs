@@ -14,7 +14,7 @@ use linerate_core::test::Protocol;
 use linerate_core::time::Instant;
 use socket2::Socket;
 
-use super::datagrams::{Incoming, Message};
+use super::datagrams::{Incoming, Message, bytes_of_each};
 use super::intake::SPARED;
 use super::mailbox::{Letter, Mailbox};
 use super::outcome::{Remedy, remedy};
@@ -106,7 +106,7 @@ impl Sorter {
         greet: impl Fn(&[u8], Arrived) + Send + 'static,
     ) -> io::Result<Arc<Self>> {
         let socket = Arc::new(socket);
-        let joined = joins.then(|| Incoming::joined(&socket)).and_then(Result::ok);
+        let joined = joins.then(|| Incoming::joined(&socket, 0)).and_then(Result::ok);
         let joins = joined.is_some();
         let incoming = joined.unwrap_or_else(Incoming::greetings).timed(&socket);
         let reads =
@@ -147,8 +147,8 @@ impl Sorter {
         self.wake.wake();
     }
 
-    /// A place for the peer at this canonical address, with room for so many datagrams. Another of the
-    /// same peer gets nothing more.
+    /// A place for the peer at this canonical address, with room for so many datagrams of so many bytes.
+    /// Another of the same peer gets nothing more.
     ///
     /// # Errors
     /// When the socket is closed, or the system gives no wake.
@@ -156,9 +156,9 @@ impl Sorter {
         self: &Arc<Self>,
         peer: SocketAddr,
         route: Route,
-        most: usize,
+        (most, datagram_bytes): (usize, usize),
     ) -> io::Result<Seat> {
-        let mailbox = Arc::new(Mailbox::new(most, Arc::new(Wake::new()?)));
+        let mailbox = Arc::new(Mailbox::new(most, datagram_bytes, Arc::new(Wake::new()?)));
         let socket_drops = sys::socket_drops(&self.socket);
         let mut seats = self.seats();
         if seats.is_over {
@@ -423,7 +423,8 @@ impl Reader {
                 bundle.mailbox = sorter.seats().by_peer.get(&canonical(from)).cloned();
             }
             let before = bundle.letters.len();
-            each_datagram(message, |bytes, len| {
+            let usual = bundle.mailbox.as_ref().map_or(0, |mailbox| mailbox.datagram_bytes());
+            each_datagram(message, usual, |bytes, len| {
                 if bundle.mailbox.is_some() && NamedGreeting::of_hello(bytes).is_none() {
                     let Message { arrived, is_new_time, .. } = *message;
                     bundle.letters.push(Letter::new(arrived, is_new_time, bytes, len));
@@ -455,12 +456,13 @@ impl Bundle {
     }
 }
 
-/// What is known of each datagram of a message, and its length.
-fn each_datagram(message: &Message<'_>, mut take: impl FnMut(&[u8], usize)) {
+/// What is known of each datagram of a message, and its length; the stream's have usually so many bytes.
+fn each_datagram(message: &Message<'_>, usual: usize, mut take: impl FnMut(&[u8], usize)) {
     if message.bytes.len() < message.len || message.len == 0 {
         return take(message.bytes, message.len);
     }
-    message.bytes.chunks(message.datagram_bytes).for_each(|bytes| take(bytes, bytes.len()));
+    let each = bytes_of_each(message.datagram_bytes, message.len, usual);
+    message.bytes.chunks(each).for_each(|bytes| take(bytes, bytes.len()));
 }
 
 /// How long the port is left alone after an error that may stay.

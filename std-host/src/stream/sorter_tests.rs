@@ -25,7 +25,8 @@ fn peer_of(local: SocketAddr) -> (UdpSocket, SocketAddr) {
 }
 
 fn sit(sorter: &Arc<Sorter>, peer: SocketAddr, most: usize) -> Seat {
-    sorter.seat(peer, Route { to: peer, from: None, class: 0 }, most).unwrap()
+    let route = Route { to: peer, from: None, class: 0 };
+    sorter.seat(peer, route, (most, LONGEST)).unwrap()
 }
 
 /// The beginnings of all that has arrived for it.
@@ -110,7 +111,7 @@ fn the_socket_is_closed_when_the_last_has_gone() {
     drop(seat);
     assert!(greetings.recv_timeout(LONG).is_err(), "the reader has ended, and let nobody in");
     let route = Route { to: address, from: None, class: 0 };
-    assert!(sorter.seat(address, route, 10).is_err());
+    assert!(sorter.seat(address, route, (10, LONGEST)).is_err());
     drop(sorter);
     let begin = std::time::Instant::now();
     while UdpSocket::bind(local).is_err() {
@@ -163,3 +164,6 @@ fn joined_datagrams_are_told_apart() {
 
 /// A wait that does not end would take this long.
 const LONG: Duration = Duration::from_secs(20);
+
+/// Longer than any datagram of these tests.
+const LONGEST: usize = 1 << 16;

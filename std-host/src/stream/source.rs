@@ -72,6 +72,11 @@ impl Source {
         }
     }
 
+    /// Whether a person's file is sent.
+    pub(super) const fn is_file(&self) -> bool {
+        matches!(self, Self::File(_) | Self::FileUncopied(..))
+    }
+
     /// How the bytes go.
     pub(super) fn engine(&self) -> Engine {
         Engine::BytesSent { is_copied: matches!(self, Self::Blocks(..) | Self::File(_)) }

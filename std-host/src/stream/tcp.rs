@@ -18,6 +18,7 @@ use super::outcome::{Remedy, remedy};
 use super::sink::Sink;
 use super::source::{SendError, Source};
 use super::thread::Context;
+use crate::errno;
 use crate::sys::{self, Interest, MOST_BLOCKS};
 
 /// The receiver has no numbers to remember.
@@ -52,7 +53,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut source: Source, 
             }
             Step::Done => {
                 context.publish(flow.sample());
-                if let Some(event) = wait_for_acknowledgement(&context) {
+                if let Some(event) = wait_for_acknowledgement(&context, &source) {
                     if at_end == AtEnd::TakeLeave {
                         take_leave(&context);
                     }
@@ -122,12 +123,16 @@ fn write_some(
 /// Waits until the peer's kernel has everything, so that its count is complete when it hears of
 /// the end, and says how that went; none if the order to stop came first. Bounded: a peer that
 /// stopped reading must not hold up the test for ever.
-fn wait_for_acknowledgement(context: &Context) -> Option<StreamEvent> {
+fn wait_for_acknowledgement(context: &Context, source: &Source) -> Option<StreamEvent> {
     let deadline = context.clock.now() + ACKNOWLEDGEMENT_TIMEOUT;
     let mut pause = Duration::from_micros(100);
     while context.is_running() {
-        if matches!(context.channel.socket().take_error(), Ok(Some(_)) | Err(_)) {
-            return Some(StreamEvent::Closed);
+        match context.channel.take_error() {
+            Ok(None) => {}
+            Ok(Some(error)) if sys::is_of_the_file(&error) && source.is_file() => {
+                return Some(StreamEvent::FileFailed { code: errno::number(&error) });
+            }
+            Ok(Some(_)) | Err(_) => return Some(StreamEvent::Closed),
         }
         let is_acknowledged = context.channel.unacknowledged_bytes().unwrap_or(0) == 0;
         if is_acknowledged || context.clock.now() >= deadline {

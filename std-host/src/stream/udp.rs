@@ -39,6 +39,7 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
             }
             Step::Done => {
                 context.publish(flow.sample());
+                wait_for_departure(&context);
                 context.report(StreamEvent::LimitReached);
                 context.wait_for_stop();
                 break;
@@ -57,6 +58,17 @@ pub(super) fn send(mut context: Context, plan: &StreamPlan, mut outgoing: Outgoi
     }
     context.publish_final(&mut *flow, outgoing.engine());
     context.wait_for_close();
+}
+
+/// Waits until all that counts as sent has left, so that it does not come after the word of the end.
+fn wait_for_departure(context: &Context) {
+    let deadline = context.clock.now() + DEPARTURE_TIMEOUT;
+    while context.is_running()
+        && context.channel.pending_bytes() > 0
+        && context.clock.now() < deadline
+    {
+        context.pause(Duration::from_millis(1));
+    }
 }
 
 /// Sends up to `count` datagrams, at most a batch.
@@ -221,5 +233,7 @@ const TURN_CALLS: usize = 8;
 /// Rests of a receiver.
 const SHORTEST_REST: Duration = Duration::from_micros(100);
 const LONGEST_REST: Duration = Duration::from_millis(2);
+/// How long what is to leave may hold up the end of a test.
+const DEPARTURE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long taking what has arrived may hold up the end of a test.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);

@@ -199,7 +199,7 @@ impl Shared {
         };
         let mut route = Route { to: greeting.from, from: greeting.to, class: 0 };
         let warnings = options.apply_to_shared(sorter.socket(), client.is_ipv6(), &mut route);
-        let seat = sorter.seat(client, route, options.mailbox_datagrams())?;
+        let seat = sorter.seat(client, route, options.mailbox())?;
         let socket = DataSocket::shared(seat, (local, client), options, warnings);
         socket.line().send(reply)?;
         Ok(socket)

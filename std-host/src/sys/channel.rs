@@ -93,6 +93,14 @@ impl Channel {
         bulk::send_file(&self.socket, file, offset, most)
     }
 
+    pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.socket.take_error()
+    }
+
+    pub(crate) fn pending_bytes(&self) -> u64 {
+        0
+    }
+
     pub(crate) fn unacknowledged_bytes(&self) -> Option<u64> {
         os::unacknowledged_bytes(&self.socket)
     }

@@ -69,6 +69,14 @@ impl Channel {
         self.0.send_file(file, offset, most)
     }
 
+    pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.0.take_error()
+    }
+
+    pub(crate) fn pending_bytes(&self) -> u64 {
+        self.0.pending_bytes()
+    }
+
     /// What the socket's buffer still holds is not known everywhere.
     pub(crate) fn unacknowledged_bytes(&self) -> Option<u64> {
         let in_flight = os::unacknowledged_bytes(self.0.socket()).unwrap_or(0);

@@ -10,7 +10,7 @@
 //! | `SEND_FLAGS` | flags of every send, so that a closed peer is an error and not a signal |
 //! | `BUFFER_LIMITS` | the settings that cap send and receive buffers, for messages |
 //! | `Wake` | `new`, `wake` from any thread; ends the current or the next `wait` with it, once |
-//! | `Channel` | one stream's connected, non-blocking socket as its thread moves data through it, with all that is under way; its methods are the next sixteen. What has to wait is an error of kind `WouldBlock`. What is under way when it is dropped is given up |
+//! | `Channel` | one stream's connected, non-blocking socket as its thread moves data through it, with all that is under way; its methods are the next eighteen. What has to wait is an error of kind `WouldBlock`. What is under way when it is dropped is given up |
 //! | `new`, `socket` | nothing is under way; the socket, for all that is no data |
 //! | `unconnected` | the same with a UDP socket that is not connected and that other channels may have too, each with what it has under way itself: what it sends goes along its route, and what it receives tells where it came from and, after `request_destination`, went to. One without a route sends nothing; one that never receives takes nothing from the others |
 //! | `set_segment_size` | lets one message of `send_messages` be many datagrams of so many bytes; none ends it. Of an unconnected socket it concerns the messages of this channel alone |
@@ -19,6 +19,8 @@
 //! | `send_blocks` | sends at most so many bytes of at most so many repetitions (`MOST_BLOCKS` at most) of a block, from a place in the first, and returns how many the system took |
 //! | `send` | sends bytes, and returns how many the system took |
 //! | `send_file` | sends at most so many bytes of a file over TCP without copying them; 0 at its end |
+//! | `take_error` | what became of the socket or of what the system took, once |
+//! | `pending_bytes` | bytes that the system took and that are not in the socket's buffer yet |
 //! | `unacknowledged_bytes` | bytes that the system took and the peer has not acknowledged |
 //! | `receive` | takes at most so many bytes into the beginning of the buffer, which may be exchanged for another of its length; 0 at the end of the connection |
 //! | `discard` | takes at most as many bytes of a TCP stream as the buffer has, and throws them away |
