@@ -70,6 +70,10 @@ fn collect(source: &str, tests: &mut BTreeSet<String>) {
                 line[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             tests.insert(name);
             is_marked = false;
+        } else if let Some(name) = line.strip_suffix(';').filter(|_| is_marked) {
+            // One of a list that a macro makes tests of.
+            tests.insert(name.to_owned());
+            is_marked = false;
         }
     }
 }
