@@ -18,9 +18,11 @@ pub struct Pacer {
     burst_ns: u64,
     /// What of the bursts that may leave now has not left yet.
     left: u64,
-    /// When the last ones were let go, and how long after those before them.
+    /// When the last ones were let go.
     departed: Instant,
-    gap_ns: u64,
+    /// The longest waits of late, which fade with each that follows.
+    longest_ns: u64,
+    second_ns: u64,
 }
 
 impl Pacer {
@@ -49,7 +51,8 @@ impl Pacer {
             burst_ns: rate.nanos_for(burst_bytes),
             left: 0,
             departed: now,
-            gap_ns: 0,
+            longest_ns: 0,
+            second_ns: 0,
         }
     }
 
@@ -60,7 +63,7 @@ impl Pacer {
     pub fn poll(&mut self, now: Instant) -> Result<u64, Instant> {
         if self.left == 0 {
             self.left = self.bursts_at(now)?;
-            self.gap_ns = now.nanos_since(self.departed);
+            self.remember(now.nanos_since(self.departed));
             self.departed = now;
         }
         Ok(self.left)
@@ -94,17 +97,27 @@ impl Pacer {
         if now < earliest {
             return Err(earliest);
         }
-        // Where every wait is long, as with coarse timers, so much is due each time. After one long
-        // wait only what the short one before it allows: the rest comes step by step.
-        let gap_ns = now.nanos_since(self.departed).min(self.gap_ns);
+        // Where waits are long again and again, as with coarse timers, so much is due each time. After one
+        // long wait only what others allow: the rest comes step by step.
+        let gap_ns = now.nanos_since(self.departed).min(self.second_ns);
         let most = self.bytes_of(gap_ns.saturating_mul(2)) + self.burst_bytes / 2;
         let bytes = (overdue + self.burst_bytes).min(most).max(self.burst_bytes);
         Ok(bytes - bytes % self.burst_bytes)
     }
 
+    fn remember(&mut self, gap_ns: u64) {
+        self.second_ns = faded(self.second_ns).max(gap_ns.min(self.longest_ns));
+        self.longest_ns = faded(self.longest_ns).max(gap_ns);
+    }
+
     fn bytes_of(&self, nanos: u64) -> u64 {
         nanos.saturating_mul(self.bits_per_sec) / (8 * NANOS_PER_SEC)
     }
+}
+
+/// Half of a wait is forgotten after five others.
+const fn faded(nanos: u64) -> u64 {
+    nanos - nanos / 8
 }
 
 fn blocks_of_a_group(rate: BitsPerSec, block_bytes: u64) -> u64 {
@@ -190,6 +203,31 @@ mod tests {
         let sent: u64 = departures(&mut pacer, 0, 1_500_001, 15_000).iter().map(|(_, b)| b).sum();
         let ideal = 187_500_000;
         assert!(sent.abs_diff(ideal) < ideal / 40, "{sent} of {ideal}");
+    }
+
+    #[test]
+    fn coarse_sleeps_between_slow_sends_hold_the_rate_all_the_same() {
+        // Every sleep ends 1.1 ms late, and the first datagram after it takes longer than those that
+        // follow: a short wait comes after each long one.
+        for (rate, first_us, next_us) in [(60, 100, 70), (80, 80, 60), (100, 60, 50), (20, 300, 70)]
+        {
+            let rate = rate * 1_000_000;
+            let mut pacer = Pacer::new(Instant::ZERO, BitsPerSec(rate), 1400, None);
+            let (mut now, mut sent, mut costs_us) = (Instant::ZERO, 0, first_us);
+            while now < Instant::from_nanos(2 * NANOS_PER_SEC) {
+                match pacer.poll(now) {
+                    Ok(bytes) => {
+                        pacer.handle_sent(now, bytes);
+                        sent += bytes;
+                        now = now.plus_nanos(bytes / 1400 * costs_us * 1000);
+                        costs_us = next_us;
+                    }
+                    Err(until) => (now, costs_us) = (until.plus_nanos(1_100_000), first_us),
+                }
+            }
+            let ideal = 2 * rate / 8;
+            assert!(sent.abs_diff(ideal) < ideal / 40, "{rate}: {sent} of {ideal}");
+        }
     }
 
     #[test]
