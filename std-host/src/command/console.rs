@@ -16,7 +16,7 @@ use linerate_core::protocol::error_text;
 use linerate_core::test::End;
 
 use super::events;
-use super::writer::{Output, Place, Text, Trouble, Writer};
+use super::writer::{Output, Place, Text, Trouble, Writer, has_no_reader};
 
 /// What a command prints as.
 #[derive(Debug, Clone, Copy)]
@@ -229,7 +229,7 @@ fn stamps(output: &OutputConfig) -> Option<Stamps> {
 pub(super) fn print(text: &str) {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => lose(&error),
+        Err(error) if !has_no_reader(&error) => lose(&error),
         _ => {}
     }
 }

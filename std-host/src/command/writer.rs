@@ -281,10 +281,17 @@ impl Sink {
             Output::Events(report) => report(text.severity, text.text.trim_end()),
         };
         match written {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(error) if has_no_reader(&error) => Ok(()),
             other => other,
         }
     }
+}
+
+/// Whoever read it has gone, which is no error.
+pub(super) fn has_no_reader(error: &io::Error) -> bool {
+    const PIPE_NOT_CONNECTED: i32 = 233; // Windows has several numbers for it.
+    let is_of_windows = cfg!(windows) && error.raw_os_error() == Some(PIPE_NOT_CONNECTED);
+    error.kind() == ErrorKind::BrokenPipe || is_of_windows
 }
 
 fn write_text(out: &mut impl Write, is_torn: &mut bool, text: &str) -> io::Result<()> {

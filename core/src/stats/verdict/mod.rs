@@ -289,7 +289,11 @@ impl Facts {
     fn new(test: &Test<'_>, sums: &Sums) -> Self {
         let Test { settings, role, congestion, remote_cpu } = *test;
         let duration_ns = sums.duration_ns;
-        let rates = [settings.bitrate, settings.fq_rate].into_iter().flatten();
+        // Pacing by the kernel may be asked for where there is none.
+        let pacing = settings.fq_rate.filter(|rate| {
+            !sums.reached(EXCEEDED_PERCENT, rate.0.saturating_mul(sums.streams), settings)
+        });
+        let rates = [settings.bitrate, pacing].into_iter().flatten();
         let requested = rates.map(|rate| rate.0).min();
         let requested = requested.map(|rate| rate.saturating_mul(sums.streams));
         let process = remote_cpu.map(|cpu| {
@@ -349,6 +353,8 @@ fn is_at_least<T: PartialOrd>(value: Option<T>, threshold: T) -> bool {
     value.is_some_and(|value| value >= threshold)
 }
 
+/// Of a rate that something holds a test to, no more than this passes.
+const EXCEEDED_PERCENT: u128 = 200;
 /// The rate that was asked for counts as reached from here on.
 const REACHED_PERCENT: u128 = 95;
 /// And from here on where the sender had nothing else to do.

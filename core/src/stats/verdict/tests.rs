@@ -143,7 +143,7 @@ fn check(base: &Case, rows: &[Row]) {
 
 #[test]
 fn what_limits_bytes() {
-    let rows: [Row; 26] = [
+    let rows: [Row; 27] = [
         ("nothing at the ends", |_| {}, Limit::PathRate),
         (
             "96 of 100 Mbit/s were asked for and came",
@@ -159,6 +159,11 @@ fn what_limits_bytes() {
             "the kernel's pacing was asked for",
             |case| case.settings.fq_rate = Some(BitsPerSec(100_000_000)),
             Limit::RequestedRate,
+        ),
+        (
+            "the kernel's pacing was asked for and had no effect",
+            |case| case.settings.fq_rate = Some(BitsPerSec(10_000_000)),
+            Limit::PathRate,
         ),
         (
             "what was asked for is in the sender's buffer",
