@@ -4,7 +4,7 @@
 //! success. Where a server has a log, all that is not the report is a line of it.
 
 use std::fs::OpenOptions;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
