@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{
     ERROR_MR_MID_NOT_FOUND, FALSE, HANDLE, NTSTATUS, RtlNtStatusToDosError, STATUS_PENDING,
-    WAIT_OBJECT_0,
 };
 use windows_sys::Win32::Networking::WinSock::{
     SOCKET, SOCKET_ERROR, WSA_IO_INCOMPLETE, WSA_IO_PENDING, WSAEINVAL, WSAEMSGSIZE,
@@ -201,10 +200,7 @@ impl<C> Operation<C> {
                 return true;
             }
             // SAFETY: the event is open. It may be set for another operation, which costs a nap.
-            let waited = unsafe { WaitForSingleObject(self.ended.raw(), NAP.as_millis() as u32) };
-            if waited == WAIT_OBJECT_0 {
-                continue;
-            }
+            unsafe { WaitForSingleObject(self.ended.raw(), NAP.as_millis() as u32) };
         }
         self.is_over()
     }
